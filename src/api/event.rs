@@ -1,0 +1,101 @@
+use std::fmt;
+use std::sync::Arc;
+
+use crate::object::{ObjectKey, Resource, ResourceVersion};
+
+/// One object of an answer, or why it could not be read.
+#[derive(Debug)]
+pub enum Item<K> {
+    /// The object.
+    Object(Arc<K>),
+    /// The server sent something else. It must not cost the objects beside it.
+    Undecodable(Undecodable),
+}
+
+/// An object that was sent but could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undecodable {
+    /// Which object, if that much could be read.
+    pub key: Option<ObjectKey>,
+    /// The version of the state that could not be read.
+    pub resource_version: Option<ResourceVersion>,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// One page of a list.
+#[derive(Debug)]
+pub struct ListPage<K> {
+    /// The objects of this page.
+    pub items: Vec<Item<K>>,
+    /// The version of the whole list, the same on every page of it.
+    pub resource_version: Option<ResourceVersion>,
+    /// Asks for the next page; none on the last.
+    pub continue_token: Option<String>,
+}
+
+/// One event of a watch.
+#[derive(Debug)]
+pub enum WatchEvent<K> {
+    /// The object is new, or new to the selection.
+    Added(Item<K>),
+    /// The object changed.
+    Modified(Item<K>),
+    /// The object is gone, or left the selection. Holds its last state, at the version of the deletion.
+    Deleted(Item<K>),
+    /// Nothing changed up to this version.
+    Bookmark {
+        /// The version.
+        resource_version: ResourceVersion,
+        /// Whether it ends the initial events of a streaming list.
+        ends_initial_events: bool,
+    },
+    /// An event of a type we do not know; it moves nothing.
+    Unknown {
+        /// Its type.
+        event_type: String,
+    },
+}
+
+impl<K: Resource> Item<K> {
+    /// Takes an object as a source handed it over, and refuses what can not be cached.
+    pub fn admit(object: K) -> Self {
+        let key = object.key();
+        if key.name().is_empty() {
+            let resource_version = object.resource_version().and_then(ResourceVersion::new);
+            let reason = "the object has no name".to_owned();
+            return Self::Undecodable(Undecodable { key: None, resource_version, reason });
+        }
+        Self::Object(Arc::new(object))
+    }
+
+    /// The version of this state.
+    pub fn resource_version(&self) -> Option<ResourceVersion> {
+        match self {
+            Self::Object(object) => object.resource_version().and_then(ResourceVersion::new),
+            Self::Undecodable(undecodable) => undecodable.resource_version.clone(),
+        }
+    }
+}
+
+impl<K: Resource> WatchEvent<K> {
+    /// The version after this event, from which a watch may resume.
+    pub fn resource_version(&self) -> Option<ResourceVersion> {
+        match self {
+            Self::Added(item) | Self::Modified(item) | Self::Deleted(item) => {
+                item.resource_version()
+            }
+            Self::Bookmark { resource_version, .. } => Some(resource_version.clone()),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Undecodable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Some(key) => write!(f, "{key}: {}", self.reason),
+            None => write!(f, "an object without a name: {}", self.reason),
+        }
+    }
+}

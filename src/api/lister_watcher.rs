@@ -1,0 +1,103 @@
+use std::fmt;
+use std::marker::PhantomData;
+
+use futures::future::LocalBoxFuture;
+use futures::stream::LocalBoxStream;
+
+use super::{ApiError, ListPage, ListRequest, WatchEvent, WatchRequest};
+
+/// The answer to a list.
+pub type ListFuture<K> = LocalBoxFuture<'static, Result<ListPage<K>, ApiError>>;
+
+/// The answer to a watch: a stream that ends when the server, the network or its timeout ends it.
+pub type WatchFuture<K> = LocalBoxFuture<'static, Result<WatchStream<K>, ApiError>>;
+
+/// Events in the server's order. After an error nothing more comes.
+pub type WatchStream<K> = LocalBoxStream<'static, Result<WatchEvent<K>, ApiError>>;
+
+/// Where a reflector gets its objects from.
+///
+/// Lives on the arbiter of its reflector and need not be `Send`. Dropping a future or a stream cancels the request.
+pub trait ListerWatcher<K>: 'static {
+    /// Asks for one page.
+    fn list(&self, request: ListRequest) -> ListFuture<K>;
+
+    /// Opens a stream.
+    fn watch(&self, request: WatchRequest) -> WatchFuture<K>;
+
+    /// Whether a watch may begin with initial events. Say no where the source is known not to have them: it saves
+    /// a request that fails.
+    fn has_streaming_lists(&self) -> bool {
+        true
+    }
+}
+
+/// A [`ListerWatcher`] made of two closures.
+///
+/// ```
+/// use futures::FutureExt as _;
+/// use futures::stream::{self, StreamExt as _};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kubeflect::api::{ListPage, ListWatch};
+/// use kubeflect::object::ResourceVersion;
+///
+/// let nothing_ever_happens = ListWatch::<ConfigMap, _, _>::new(
+///     |_request| {
+///         let page = ListPage { items: vec![], resource_version: ResourceVersion::new("1"), continue_token: None };
+///         async { Ok(page) }.boxed_local()
+///     },
+///     |_request| async { Ok(stream::pending().boxed_local()) }.boxed_local(),
+/// );
+/// # let _: Box<dyn kubeflect::api::ListerWatcher<ConfigMap>> = Box::new(nothing_ever_happens);
+/// ```
+#[doc(alias("ListFunc", "WatchFunc"))]
+pub struct ListWatch<K, L, W> {
+    list: L,
+    watch: W,
+    streaming_lists: bool,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K, L, W> ListWatch<K, L, W>
+where
+    L: Fn(ListRequest) -> ListFuture<K> + 'static,
+    W: Fn(WatchRequest) -> WatchFuture<K> + 'static,
+{
+    /// Lists with one closure and watches with the other.
+    pub fn new(list: L, watch: W) -> Self {
+        Self { list, watch, streaming_lists: false, kind: PhantomData }
+    }
+
+    /// Says that the watch closure understands a request for initial events.
+    #[must_use]
+    pub fn with_streaming_lists(self) -> Self {
+        Self { streaming_lists: true, ..self }
+    }
+}
+
+impl<K, L, W> ListerWatcher<K> for ListWatch<K, L, W>
+where
+    K: 'static,
+    L: Fn(ListRequest) -> ListFuture<K> + 'static,
+    W: Fn(WatchRequest) -> WatchFuture<K> + 'static,
+{
+    fn list(&self, request: ListRequest) -> ListFuture<K> {
+        (self.list)(request)
+    }
+
+    fn watch(&self, request: WatchRequest) -> WatchFuture<K> {
+        (self.watch)(request)
+    }
+
+    fn has_streaming_lists(&self) -> bool {
+        self.streaming_lists
+    }
+}
+
+impl<K, L, W> fmt::Debug for ListWatch<K, L, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListWatch")
+            .field("streaming_lists", &self.streaming_lists)
+            .finish_non_exhaustive()
+    }
+}

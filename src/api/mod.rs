@@ -1,0 +1,13 @@
+//! The seam to an API server: what is asked, what is answered, and what an error means.
+
+mod error;
+mod event;
+mod lister_watcher;
+mod request;
+mod status;
+
+pub use self::error::{ApiError, Recovery};
+pub use self::event::{Item, ListPage, Undecodable, WatchEvent};
+pub use self::lister_watcher::{ListFuture, ListWatch, ListerWatcher, WatchFuture, WatchStream};
+pub use self::request::{ListRequest, Selection, VersionMatch, WatchRequest, WatchStart};
+pub use self::status::{Status, StatusCause, StatusDetails};

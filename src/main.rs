@@ -1,0 +1,2 @@
+//! Reflects Kubernetes resources.
+fn main() {}

@@ -1,0 +1,15 @@
+//! What is reflected: objects, their keys, versions and kinds.
+
+mod key;
+mod kind;
+mod resource;
+mod selector;
+mod version;
+
+pub use kube_core::DynamicObject;
+
+pub use self::key::{ObjectKey, ParseObjectKeyError};
+pub use self::kind::{Kind, Scope};
+pub use self::resource::{DecodeError, Head, HeadMetadata, Resource, StaticKind};
+pub use self::selector::{LabelSelector, ParseSelectorError};
+pub use self::version::ResourceVersion;

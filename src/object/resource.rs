@@ -1,0 +1,282 @@
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
+
+use kube_core::{ClusterResourceScope, DynamicObject, NamespaceResourceScope};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{Kind, ObjectKey, Scope};
+
+/// An object that can be reflected.
+///
+/// Every `k8s_openapi` type, every type with `#[derive(CustomResource)]`, [`DynamicObject`] and
+/// `PartialObjectMeta<K>` is one already. Implement it for a struct of your own to keep only the fields you need:
+///
+/// ```
+/// use kubeflect::object::{DecodeError, Kind, ObjectKey, Resource};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Placement { metadata: Metadata, spec: Spec }
+/// #[derive(serde::Deserialize)]
+/// #[serde(rename_all = "camelCase")]
+/// struct Metadata { namespace: String, name: String, uid: String, resource_version: String }
+/// #[derive(serde::Deserialize)]
+/// #[serde(rename_all = "camelCase")]
+/// struct Spec { node_name: Option<String> }
+///
+/// impl Resource for Placement {
+///     fn key(&self) -> ObjectKey { ObjectKey::new(&self.metadata.namespace, &self.metadata.name) }
+///     fn uid(&self) -> Option<&str> { Some(&self.metadata.uid) }
+///     fn resource_version(&self) -> Option<&str> { Some(&self.metadata.resource_version) }
+///     fn decode(json: &[u8], _: &Kind) -> Result<Self, DecodeError> { Ok(serde_json::from_slice(json)?) }
+/// }
+/// ```
+pub trait Resource: Send + Sync + Sized + 'static {
+    /// Which object this is.
+    fn key(&self) -> ObjectKey;
+
+    /// What tells it from an earlier object of the same name.
+    fn uid(&self) -> Option<&str>;
+
+    /// The version of this state.
+    fn resource_version(&self) -> Option<&str>;
+
+    /// Reads one object from JSON that the server sent for `kind`.
+    ///
+    /// # Errors
+    /// When the JSON is not such an object.
+    fn decode(json: &[u8], kind: &Kind) -> Result<Self, DecodeError>;
+
+    /// The labels, for selecting from the cache.
+    fn labels(&self) -> Option<&BTreeMap<String, String>> {
+        None
+    }
+
+    /// `apiVersion` and `kind` as the object itself states them, where the type does not settle it.
+    fn stated_type(&self) -> Option<(&str, &str)> {
+        None
+    }
+
+    /// Whether the server should send metadata only.
+    fn metadata_only() -> bool {
+        false
+    }
+}
+
+/// A [`Resource`] whose [`Kind`] is known when compiling.
+pub trait StaticKind: Resource {
+    /// Its kind.
+    fn static_kind() -> Kind;
+}
+
+/// An object could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DecodeError(String);
+
+impl From<serde_json::Error> for DecodeError {
+    fn from(error: serde_json::Error) -> Self {
+        // serde_json quotes at most the offending scalar, and that may be part of a Secret.
+        let category = match error.classify() {
+            serde_json::error::Category::Data => redact_scalars(&error.to_string()),
+            _ => error.to_string(),
+        };
+        Self(category)
+    }
+}
+
+impl DecodeError {
+    /// With a reason of your own.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl<K> Resource for K
+where
+    K: kube_core::Resource + DeserializeOwned + Send + Sync + 'static,
+{
+    fn key(&self) -> ObjectKey {
+        let meta = self.meta();
+        ObjectKey::new(
+            meta.namespace.as_deref().unwrap_or_default(),
+            meta.name.as_deref().unwrap_or_default(),
+        )
+    }
+
+    fn uid(&self) -> Option<&str> {
+        self.meta().uid.as_deref()
+    }
+
+    fn resource_version(&self) -> Option<&str> {
+        self.meta().resource_version.as_deref()
+    }
+
+    fn decode(json: &[u8], kind: &Kind) -> Result<Self, DecodeError> {
+        let mut object: Self = serde_json::from_slice(json)?;
+        // Lists of built-in kinds leave the type of their items out.
+        if let Some(dynamic) = (&mut object as &mut dyn Any).downcast_mut::<DynamicObject>() {
+            dynamic.types.get_or_insert_with(|| kube_core::TypeMeta {
+                api_version: kind.api_version().into_owned(),
+                kind: kind.kind.clone().into_owned(),
+            });
+        }
+        Ok(object)
+    }
+
+    fn labels(&self) -> Option<&BTreeMap<String, String>> {
+        self.meta().labels.as_ref()
+    }
+
+    fn stated_type(&self) -> Option<(&str, &str)> {
+        let dynamic = (self as &dyn Any).downcast_ref::<DynamicObject>()?;
+        dynamic.types.as_ref().map(|types| (types.api_version.as_str(), types.kind.as_str()))
+    }
+
+    fn metadata_only() -> bool {
+        <K as kube_core::Resource>::metadata_api()
+    }
+}
+
+impl<K> StaticKind for K
+where
+    K: kube_core::Resource<DynamicType = ()> + Resource,
+{
+    fn static_kind() -> Kind {
+        let scope = TypeId::of::<K::Scope>();
+        let scope = if scope == TypeId::of::<NamespaceResourceScope>() {
+            Scope::Namespaced
+        } else if scope == TypeId::of::<ClusterResourceScope>() {
+            Scope::Cluster
+        } else {
+            Scope::Unknown
+        };
+        Kind::new(
+            K::group(&()).into_owned(),
+            K::version(&()).into_owned(),
+            K::kind(&()).into_owned(),
+            K::plural(&()).into_owned(),
+            scope,
+        )
+    }
+}
+
+/// What every object begins with: enough to name it, to place it in history, and to say why the rest was not read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Head<'a> {
+    /// `v1`; items of built-in lists have none.
+    #[serde(borrow)]
+    pub api_version: Option<std::borrow::Cow<'a, str>>,
+    /// `Pod`; items of built-in lists have none.
+    #[serde(borrow)]
+    pub kind: Option<std::borrow::Cow<'a, str>>,
+    /// The part that identifies.
+    #[serde(borrow)]
+    pub metadata: HeadMetadata<'a>,
+}
+
+/// The identifying part of an object's metadata.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HeadMetadata<'a> {
+    /// `metadata.name`.
+    #[serde(borrow)]
+    pub name: Option<std::borrow::Cow<'a, str>>,
+    /// `metadata.namespace`.
+    #[serde(borrow)]
+    pub namespace: Option<std::borrow::Cow<'a, str>>,
+    /// `metadata.uid`.
+    #[serde(borrow)]
+    pub uid: Option<std::borrow::Cow<'a, str>>,
+    /// `metadata.resourceVersion`.
+    #[serde(borrow)]
+    pub resource_version: Option<std::borrow::Cow<'a, str>>,
+}
+
+impl Head<'_> {
+    /// Which object this is, if it says so.
+    pub fn key(&self) -> Option<ObjectKey> {
+        let name = self.metadata.name.as_deref().filter(|name| !name.is_empty())?;
+        Some(ObjectKey::new(self.metadata.namespace.as_deref().unwrap_or_default(), name))
+    }
+}
+
+/// Replaces what serde quotes of the input: `invalid type: string "hunter2", expected …`.
+fn redact_scalars(message: &str) -> String {
+    let mut redacted = String::with_capacity(message.len());
+    for (index, part) in message.split('"').enumerate() {
+        redacted.push_str(if index % 2 == 0 { part } else { "…" });
+    }
+    redacted
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{Node, Pod};
+    use kube_core::PartialObjectMeta;
+
+    use super::*;
+
+    const POD: &[u8] =
+        br#"{"metadata":{"name":"a","namespace":"b","uid":"u","resourceVersion":"7","labels":{"app":"web"}}}"#;
+
+    #[test]
+    fn kubernetes_types_are_resources_as_they_are() {
+        let pod = Pod::decode(POD, &Pod::static_kind()).unwrap();
+        assert_eq!(pod.key(), ObjectKey::new("b", "a"));
+        assert_eq!((Resource::uid(&pod), Resource::resource_version(&pod)), (Some("u"), Some("7")));
+        assert_eq!(Resource::labels(&pod).unwrap()["app"], "web");
+    }
+
+    #[test]
+    fn a_type_knows_its_kind_and_scope() {
+        assert_eq!(Pod::static_kind(), Kind::new("", "v1", "Pod", "pods", Scope::Namespaced));
+        assert_eq!(Node::static_kind().scope, Scope::Cluster);
+        assert!(PartialObjectMeta::<Pod>::metadata_only() && !Pod::metadata_only());
+        assert_eq!(PartialObjectMeta::<Pod>::static_kind().plural, "pods");
+    }
+
+    #[test]
+    fn a_dynamic_object_from_a_list_learns_its_type() {
+        let kind = Pod::static_kind();
+        let pod = DynamicObject::decode(POD, &kind).unwrap();
+        assert_eq!(pod.stated_type(), Some(("v1", "Pod")));
+    }
+
+    #[test]
+    fn a_derived_custom_resource_is_a_resource_as_it_is() {
+        #[derive(
+            kube::CustomResource,
+            Clone,
+            Debug,
+            serde::Deserialize,
+            serde::Serialize,
+            schemars::JsonSchema,
+        )]
+        #[kube(group = "example.com", version = "v1", kind = "Widget", namespaced)]
+        struct WidgetSpec {
+            size: u32,
+        }
+        let widget = Widget::decode(
+            br#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":3}}"#,
+            &Widget::static_kind(),
+        )
+        .unwrap();
+        assert_eq!((widget.key().to_string(), widget.spec.size), ("w".to_owned(), 3));
+        assert_eq!(Widget::static_kind().resource_name(), "widgets.example.com");
+    }
+
+    #[test]
+    fn a_decode_error_does_not_quote_the_object() {
+        let error =
+            Pod::decode(br#"{"metadata":{"name":["hunter2"]}}"#, &Pod::static_kind()).unwrap_err();
+        let other = Pod::decode(br#"{"metadata":{"generation":"hunter2"}}"#, &Pod::static_kind())
+            .unwrap_err();
+        assert!(
+            !error.to_string().contains("hunter2") && !other.to_string().contains("hunter2"),
+            "{other}"
+        );
+        assert!(other.to_string().contains("expected i64"), "{other}");
+    }
+}
