@@ -1,5 +1,12 @@
 //! A [`ListerWatcher`](crate::api::ListerWatcher) that speaks the Kubernetes protocol, over any [`Transport`].
 
+mod answer;
+mod frames;
+mod http;
+mod item;
+mod source;
 mod transport;
 
+pub use self::http::HttpCluster;
+pub use self::source::KubernetesSource;
 pub use self::transport::{BodyStream, Cluster, Method, Request, Response, Transport};

@@ -1,0 +1,224 @@
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use super::snapshot::{Cached, Index};
+use super::{Change, Delta, IndexConflict, IndexFn, Snapshot};
+use crate::object::{ObjectKey, Resource, ResourceVersion};
+
+/// The cache, seen by its one writer. Reads like a [`Snapshot`]; everybody else holds one.
+#[derive(Debug)]
+pub struct Indexer<K> {
+    current: Snapshot<K>,
+}
+
+/// What a change did to the cache.
+#[derive(Debug)]
+pub enum Transition<K> {
+    /// The object was not cached before.
+    Added(Arc<K>),
+    /// A cached state was replaced.
+    Updated {
+        /// The state before.
+        old: Arc<K>,
+        /// The state now.
+        new: Arc<K>,
+    },
+    /// Another object of the same name took the place of the cached one.
+    Recreated {
+        /// The object that is gone.
+        old: Arc<K>,
+        /// The one that has its name now.
+        new: Arc<K>,
+    },
+    /// The object is cached no more.
+    Deleted(Arc<K>),
+    /// Nothing changed; the object was to be looked at again.
+    Resynced(Arc<K>),
+    /// Nothing changed.
+    Unchanged,
+}
+
+impl<K> Default for Indexer<K> {
+    fn default() -> Self {
+        Self { current: Snapshot::default() }
+    }
+}
+
+impl<K> Deref for Indexer<K> {
+    type Target = Snapshot<K>;
+
+    fn deref(&self) -> &Snapshot<K> {
+        &self.current
+    }
+}
+
+impl<K> From<Snapshot<K>> for Indexer<K> {
+    fn from(current: Snapshot<K>) -> Self {
+        Self { current }
+    }
+}
+
+impl<K: Resource> Indexer<K> {
+    /// The cache as it is now.
+    pub fn snapshot(&self) -> Snapshot<K> {
+        self.current.clone()
+    }
+
+    /// Files every object, cached or to come, under the values that `function` returns for it.
+    ///
+    /// # Errors
+    /// When there is an index of this name; nothing changes then.
+    pub fn add_index(&mut self, name: &str, function: IndexFn<K>) -> Result<(), IndexConflict> {
+        if self.current.indices.contains_key(name) {
+            return Err(IndexConflict(name.to_owned()));
+        }
+        let mut index = Index { function, entries: OrdSet::new() };
+        for (key, object) in self.current.iter() {
+            index.insert(key, object);
+        }
+        self.current.indices.insert(name.into(), index);
+        self.current.generation += 1;
+        Ok(())
+    }
+
+    /// Applies one change. Whether the object is cached decides what it is, not the change itself: a watch may call
+    /// an object new that a list brought before.
+    pub fn apply(&mut self, delta: Delta<K>) -> Transition<K> {
+        let Delta { change, object } = delta;
+        let key = object.key();
+        let cached = self.current.get(&key).map(Arc::clone);
+        match change {
+            Change::Vanished => self.remove(&key, object),
+            Change::Deleted if !is_older(&object, cached.as_ref()) => {
+                self.advance(&object);
+                self.remove(&key, object)
+            }
+            Change::Added | Change::Updated if !is_older(&object, cached.as_ref()) => {
+                self.advance(&object);
+                self.insert(key, cached, object)
+            }
+            // News that the cache is past already, as a stream repeats them that began a little earlier.
+            Change::Added | Change::Updated | Change::Deleted => Transition::Unchanged,
+            Change::Replaced => self.insert(key, cached, object),
+            Change::Resync => cached.map_or(Transition::Unchanged, Transition::Resynced),
+        }
+    }
+
+    /// Replaces everything in one step, except the objects in `unreadable`, and says what that did: deletions first.
+    pub fn replace_all(
+        &mut self,
+        objects: Vec<Arc<K>>,
+        unreadable: &std::collections::BTreeSet<ObjectKey>,
+        resource_version: Option<ResourceVersion>,
+    ) -> Vec<Transition<K>> {
+        let listed: BTreeMap<ObjectKey, Arc<K>> =
+            objects.into_iter().map(|object| (object.key(), object)).collect();
+        let vanished: Vec<Arc<K>> = self
+            .current
+            .iter()
+            .filter(|(key, _)| !listed.contains_key(*key) && !unreadable.contains(*key))
+            .map(|(_, object)| Arc::clone(object))
+            .collect();
+        let deletions = vanished.into_iter().map(|object| Delta::new(Change::Vanished, object));
+        let replacements = listed.into_values().map(|object| Delta::new(Change::Replaced, object));
+        let transitions = deletions.chain(replacements).map(|delta| self.apply(delta)).collect();
+        self.set_resource_version(resource_version);
+        transitions
+    }
+
+    /// Says which of the server's versions this state is.
+    pub fn set_resource_version(&mut self, resource_version: Option<ResourceVersion>) {
+        self.current.resource_version = resource_version;
+        self.current.generation += 1;
+    }
+
+    /// Forgets every object and the version, and keeps the indices.
+    pub fn clear(&mut self) {
+        self.current.objects = OrdMap::new();
+        for index in self.current.indices.values_mut() {
+            index.entries = OrdSet::new();
+        }
+        self.set_resource_version(None);
+    }
+
+    fn insert(&mut self, key: ObjectKey, cached: Option<Arc<K>>, new: Arc<K>) -> Transition<K> {
+        if let Some(old) = &cached
+            && is_same_state(old, &new)
+        {
+            return Transition::Unchanged;
+        }
+        self.reindex(&key, cached.as_deref(), Some(&new));
+        self.current.objects.insert(key, Cached(Arc::clone(&new)));
+        self.current.generation += 1;
+        match cached {
+            None => Transition::Added(new),
+            Some(old) if is_same_object(&old, &new) => Transition::Updated { old, new },
+            Some(old) => Transition::Recreated { old, new },
+        }
+    }
+
+    fn remove(&mut self, key: &ObjectKey, last_known: Arc<K>) -> Transition<K> {
+        let Some(Cached(cached)) = self.current.objects.remove(key) else {
+            return Transition::Unchanged;
+        };
+        self.reindex(key, Some(&cached), None);
+        self.current.generation += 1;
+        Transition::Deleted(last_known)
+    }
+
+    fn reindex(&mut self, key: &ObjectKey, old: Option<&K>, new: Option<&K>) {
+        for index in self.current.indices.values_mut() {
+            let before = old.map(|old| index.values_of(old)).unwrap_or_default();
+            let after = new.map(|new| index.values_of(new)).unwrap_or_default();
+            if before == after {
+                continue;
+            }
+            for value in before {
+                index.entries.remove(&(value, key.clone()));
+            }
+            for value in after {
+                index.entries.insert((value, key.clone()));
+            }
+        }
+    }
+
+    /// The version of the cache is that of the last event applied. Events without one leave it alone.
+    fn advance(&mut self, object: &K) {
+        if let Some(version) = object.resource_version().and_then(ResourceVersion::new) {
+            self.set_resource_version(Some(version));
+        }
+    }
+}
+
+impl<K> Index<K> {
+    fn insert(&mut self, key: &ObjectKey, object: &K) {
+        for value in self.values_of(object) {
+            self.entries.insert((value, key.clone()));
+        }
+    }
+}
+
+/// Whether an event tells of a state before the cached one, of the same object.
+fn is_older<K: Resource>(event: &Arc<K>, cached: Option<&Arc<K>>) -> bool {
+    let version = |object: &Arc<K>| object.resource_version().and_then(ResourceVersion::new);
+    cached.is_some_and(|cached| {
+        let versions = version(event).zip(version(cached));
+        is_same_object(cached, event) && versions.is_some_and(|(event, cached)| event < cached)
+    })
+}
+
+fn is_same_object<K: Resource>(old: &Arc<K>, new: &Arc<K>) -> bool {
+    match (old.uid(), new.uid()) {
+        (Some(old), Some(new)) => old == new,
+        _ => true,
+    }
+}
+
+/// Objects without a version can not be compared: they count as changed.
+fn is_same_state<K: Resource>(old: &Arc<K>, new: &Arc<K>) -> bool {
+    let version = old.resource_version();
+    version.is_some() && version == new.resource_version() && is_same_object(old, new)
+}
