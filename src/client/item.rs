@@ -73,7 +73,7 @@ mod tests {
             problem(r#"{"metadata":{}}"#),
             "an object without a name: the object has no name"
         );
-        assert!(problem(r#"[]"#).contains("no metadata that can be read"));
+        assert!(problem(r#""text""#).contains("no metadata that can be read"));
     }
 
     #[test]

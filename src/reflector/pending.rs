@@ -1,0 +1,251 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::{Cause, ResourceEvent};
+use crate::cache::Difference;
+use crate::object::{ObjectKey, Resource};
+
+/// What one subscriber has not been told yet.
+///
+/// Keeps every event while there are few. Beyond `at_most` it keeps one entry per object, which joins what the
+/// subscriber knows with what is true now, until all has been taken. Whatever was joined: a subscriber that applies
+/// what it takes knows what one that saw every event knows.
+#[derive(Debug)]
+pub(super) struct Pending<K: Resource> {
+    waiting: Waiting<K>,
+    at_most: usize,
+    /// Events that were joined with an earlier one.
+    coalesced: u64,
+}
+
+#[derive(Debug)]
+enum Waiting<K: Resource> {
+    InOrder(VecDeque<ResourceEvent<K>>),
+    PerObject(PerObject<K>),
+}
+
+/// Each entry is in `order` under its own `place`, and `synced`, if set, is a place no entry has.
+#[derive(Debug)]
+struct PerObject<K: Resource> {
+    entries: BTreeMap<ObjectKey, Entry<K>>,
+    order: BTreeMap<u64, ObjectKey>,
+    synced: Option<u64>,
+    next_place: u64,
+}
+
+#[derive(Debug)]
+struct Entry<K> {
+    place: u64,
+    /// What the subscriber knows.
+    known: Option<Arc<K>>,
+    now: Now<K>,
+    cause: Cause,
+}
+
+#[derive(Debug)]
+enum Now<K> {
+    Cached(Arc<K>),
+    Gone { last_known: Arc<K> },
+}
+
+impl<K: Resource> Pending<K> {
+    /// Keeps up to `at_most` events in order before it joins them. None at all are kept so when it is 0.
+    pub(super) fn new(at_most: usize) -> Self {
+        let waiting = match at_most {
+            0 => Waiting::PerObject(PerObject::default()),
+            _ => Waiting::InOrder(VecDeque::new()),
+        };
+        Self { waiting, at_most, coalesced: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match &self.waiting {
+            Waiting::InOrder(events) => events.len(),
+            Waiting::PerObject(objects) => objects.len(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn coalesced(&self) -> u64 {
+        self.coalesced
+    }
+
+    pub(super) fn push(&mut self, event: ResourceEvent<K>) {
+        match &mut self.waiting {
+            Waiting::InOrder(events) if events.len() < self.at_most => events.push_back(event),
+            Waiting::InOrder(_) => {
+                self.join();
+                self.push(event);
+            }
+            Waiting::PerObject(objects) => self.coalesced += u64::from(objects.push(event)),
+        }
+    }
+
+    /// Makes what is pending lead to another state, given how that differs from the one it led to.
+    ///
+    /// May be told of a difference that is pending already, wholly or in part: after a crash nobody knows.
+    pub(super) fn rebase(&mut self, differences: &[Difference<K>], cause: Cause) {
+        let objects = self.join();
+        for difference in differences {
+            objects.lead_to(difference, cause);
+        }
+    }
+
+    /// Takes up to `most` events, oldest first.
+    pub(super) fn take(&mut self, most: usize) -> Vec<ResourceEvent<K>> {
+        match &mut self.waiting {
+            Waiting::InOrder(events) => events.drain(..most.min(events.len())).collect(),
+            Waiting::PerObject(objects) => {
+                let taken = objects.take(most);
+                if objects.is_empty() && self.at_most > 0 {
+                    self.waiting = Waiting::InOrder(VecDeque::new());
+                }
+                taken
+            }
+        }
+    }
+
+    fn join(&mut self) -> &mut PerObject<K> {
+        if let Waiting::InOrder(events) = &mut self.waiting {
+            let mut objects = PerObject::default();
+            for event in events.drain(..) {
+                self.coalesced += u64::from(objects.push(event));
+            }
+            self.waiting = Waiting::PerObject(objects);
+        }
+        match &mut self.waiting {
+            Waiting::PerObject(objects) => objects,
+            Waiting::InOrder(_) => unreachable!("joined above"),
+        }
+    }
+}
+
+impl<K: Resource> Default for PerObject<K> {
+    fn default() -> Self {
+        Self { entries: BTreeMap::new(), order: BTreeMap::new(), synced: None, next_place: 0 }
+    }
+}
+
+impl<K: Resource> PerObject<K> {
+    fn len(&self) -> usize {
+        self.entries.len() + usize::from(self.synced.is_some())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns whether the event was joined with an earlier one.
+    fn push(&mut self, event: ResourceEvent<K>) -> bool {
+        match event {
+            ResourceEvent::Added { object, cause } => self.set(None, Now::Cached(object), cause),
+            ResourceEvent::Updated { old, new, cause } => self.set(Some(old), Now::Cached(new), cause),
+            ResourceEvent::Deleted { last_known, cause } => {
+                let known = Some(Arc::clone(&last_known));
+                self.set(known, Now::Gone { last_known }, cause)
+            }
+            ResourceEvent::Synced => {
+                self.synced = Some(self.place());
+                false
+            }
+        }
+    }
+
+    fn set(&mut self, known: Option<Arc<K>>, now: Now<K>, cause: Cause) -> bool {
+        let key = now.object().key();
+        let Some(entry) = self.entries.get_mut(&key) else {
+            let place = self.place();
+            self.order.insert(place, key.clone());
+            self.entries.insert(key, Entry { place, known, now, cause });
+            return false;
+        };
+        // A resync says nothing that the pending entry does not say.
+        if cause == Cause::Resync {
+            return true;
+        }
+        if entry.known.is_none() && matches!(now, Now::Gone { .. }) {
+            // It came and went between two looks.
+            let place = entry.place;
+            self.entries.remove(&key);
+            self.order.remove(&place);
+            return true;
+        }
+        entry.now = now;
+        // To a subscriber that does not know it yet, an object of the first list stays one.
+        if !(entry.known.is_none() && entry.cause == Cause::InitialList) {
+            entry.cause = cause;
+        }
+        true
+    }
+
+    fn lead_to(&mut self, difference: &Difference<K>, cause: Cause) {
+        let known = difference.old.as_ref().map(Arc::clone);
+        match (&difference.new, &difference.old) {
+            (Some(new), _) => {
+                self.set(known, Now::Cached(Arc::clone(new)), cause);
+            }
+            (None, Some(old)) => {
+                self.set(known, Now::Gone { last_known: Arc::clone(old) }, cause);
+            }
+            // Neither here nor there: but it may be pending as having come.
+            (None, None) => {}
+        }
+    }
+
+    fn take(&mut self, most: usize) -> Vec<ResourceEvent<K>> {
+        let mut taken = Vec::new();
+        while taken.len() < most {
+            let next = self.order.first_key_value().map(|(place, _)| *place);
+            if let Some(synced) = self.synced
+                && next.is_none_or(|next| synced < next)
+            {
+                self.synced = None;
+                taken.push(ResourceEvent::Synced);
+                continue;
+            }
+            let Some((_, key)) = self.order.pop_first() else { break };
+            let Some(entry) = self.entries.remove(&key) else { continue };
+            entry.tell(&mut taken);
+        }
+        taken
+    }
+
+    fn place(&mut self) -> u64 {
+        self.next_place += 1;
+        self.next_place
+    }
+}
+
+impl<K: Resource> Entry<K> {
+    fn tell(self, told: &mut Vec<ResourceEvent<K>>) {
+        let cause = self.cause;
+        match (self.known, self.now) {
+            (None, Now::Cached(object)) => told.push(ResourceEvent::Added { object, cause }),
+            (Some(old), Now::Cached(new)) if is_same_object(&old, &new) => {
+                told.push(ResourceEvent::Updated { old, new, cause });
+            }
+            (Some(old), Now::Cached(new)) => {
+                told.push(ResourceEvent::Deleted { last_known: old, cause: Cause::Relist });
+                told.push(ResourceEvent::Added { object: new, cause });
+            }
+            (Some(_), Now::Gone { last_known }) => told.push(ResourceEvent::Deleted { last_known, cause }),
+            // Came and went: `set` removes such an entry.
+            (None, Now::Gone { .. }) => {}
+        }
+    }
+}
+
+impl<K> Now<K> {
+    fn object(&self) -> &Arc<K> {
+        match self {
+            Self::Cached(object) | Self::Gone { last_known: object } => object,
+        }
+    }
+}
+
+fn is_same_object<K: Resource>(old: &Arc<K>, new: &Arc<K>) -> bool {
+    old.uid().is_none() || new.uid().is_none() || old.uid() == new.uid()
+}
