@@ -5,3 +5,4 @@ pub mod api;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod object;
+pub mod supervision;
