@@ -6,3 +6,4 @@ pub mod cache;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod object;
+pub mod supervision;
