@@ -6,4 +6,5 @@ pub mod cache;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod object;
+pub mod reflector;
 pub mod supervision;

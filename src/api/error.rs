@@ -133,8 +133,11 @@ pub enum Recovery {
     Relist,
     /// The server can not serve our version: list what is newest there.
     ReadNewest,
-    /// Only a change of rights, of the server or of the configuration helps: ask again, slowly, and say so.
+    /// Only a change of rights or credentials helps: ask the same again, slowly, and say so.
     Wait,
+    /// Only a change of the server or of the configuration helps: list again, slowly, and say so. What we know may be
+    /// void by then.
+    WaitAndRelist,
 }
 
 impl ApiError {
@@ -150,13 +153,17 @@ impl ApiError {
             | Self::Unexpected { .. } => Recovery::Retry,
             Self::Expired { .. } | Self::StorageRead { .. } => Recovery::Relist,
             Self::NotYetServed { .. } => Recovery::ReadNewest,
-            Self::Unauthorized { .. }
-            | Self::Forbidden { .. }
-            | Self::NotFound { .. }
+            Self::Unauthorized { .. } | Self::Forbidden { .. } => Recovery::Wait,
+            Self::NotFound { .. }
             | Self::NotAllowed { .. }
             | Self::Invalid { .. }
-            | Self::Conflict { .. } => Recovery::Wait,
+            | Self::Conflict { .. } => Recovery::WaitAndRelist,
         }
+    }
+
+    /// Whether it will not pass by itself: somebody has to grant a right, install a kind, or mend a configuration.
+    pub fn needs_help(&self) -> bool {
+        matches!(self.recovery(), Recovery::Wait | Recovery::WaitAndRelist)
     }
 
     /// How long the server asks us to wait at least.
@@ -240,8 +247,11 @@ mod tests {
 
     #[test]
     fn missing_rights_and_kinds_are_waited_for() {
-        for code in [400, 401, 403, 404, 405, 422] {
+        for code in [401, 403] {
             assert_eq!(recovery(code), Recovery::Wait, "{code}");
+        }
+        for code in [400, 404, 405, 422] {
+            assert_eq!(recovery(code), Recovery::WaitAndRelist, "{code}");
         }
     }
 

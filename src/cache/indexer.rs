@@ -6,7 +6,7 @@ use imbl::{OrdMap, OrdSet};
 
 use super::snapshot::{Cached, Index};
 use super::{Change, Delta, IndexConflict, IndexFn, Snapshot};
-use crate::object::{ObjectKey, Resource, ResourceVersion};
+use crate::object::{ObjectKey, Resource, ResourceVersion, is_same_object};
 
 /// The cache, seen by its one writer. Reads like a [`Snapshot`]; everybody else holds one.
 #[derive(Debug)]
@@ -155,7 +155,7 @@ impl<K: Resource> Indexer<K> {
         self.current.generation += 1;
         match cached {
             None => Transition::Added(new),
-            Some(old) if is_same_object(&old, &new) => Transition::Updated { old, new },
+            Some(old) if is_same_object(&*old, &*new) => Transition::Updated { old, new },
             Some(old) => Transition::Recreated { old, new },
         }
     }
@@ -206,19 +206,13 @@ fn is_older<K: Resource>(event: &Arc<K>, cached: Option<&Arc<K>>) -> bool {
     let version = |object: &Arc<K>| object.resource_version().and_then(ResourceVersion::new);
     cached.is_some_and(|cached| {
         let versions = version(event).zip(version(cached));
-        is_same_object(cached, event) && versions.is_some_and(|(event, cached)| event < cached)
+        is_same_object(&**cached, &**event)
+            && versions.is_some_and(|(event, cached)| event < cached)
     })
-}
-
-fn is_same_object<K: Resource>(old: &Arc<K>, new: &Arc<K>) -> bool {
-    match (old.uid(), new.uid()) {
-        (Some(old), Some(new)) => old == new,
-        _ => true,
-    }
 }
 
 /// Objects without a version can not be compared: they count as changed.
 fn is_same_state<K: Resource>(old: &Arc<K>, new: &Arc<K>) -> bool {
     let version = old.resource_version();
-    version.is_some() && version == new.resource_version() && is_same_object(old, new)
+    version.is_some() && version == new.resource_version() && is_same_object(&**old, &**new)
 }

@@ -63,6 +63,14 @@ pub trait Resource: Send + Sync + Sized + 'static {
     }
 }
 
+/// Whether two states are of one object, not of two that had the same name one after the other.
+pub(crate) fn is_same_object<K: Resource>(one: &K, other: &K) -> bool {
+    match (one.uid(), other.uid()) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
+    }
+}
+
 /// A [`Resource`] whose [`Kind`] is known when compiling.
 pub trait StaticKind: Resource {
     /// Its kind.

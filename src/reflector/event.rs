@@ -79,7 +79,9 @@ impl<K: Resource> ResourceEvent<K> {
     /// How we learned of it; none for [`Synced`](Self::Synced).
     pub fn cause(&self) -> Option<Cause> {
         match self {
-            Self::Added { cause, .. } | Self::Updated { cause, .. } | Self::Deleted { cause, .. } => Some(*cause),
+            Self::Added { cause, .. }
+            | Self::Updated { cause, .. }
+            | Self::Deleted { cause, .. } => Some(*cause),
             Self::Synced => None,
         }
     }
@@ -109,7 +111,9 @@ impl<K: Resource> ResourceEvent<K> {
 impl<K: Resource> Clone for ResourceEvent<K> {
     fn clone(&self) -> Self {
         match self {
-            Self::Added { object, cause } => Self::Added { object: Arc::clone(object), cause: *cause },
+            Self::Added { object, cause } => {
+                Self::Added { object: Arc::clone(object), cause: *cause }
+            }
             Self::Updated { old, new, cause } => {
                 Self::Updated { old: Arc::clone(old), new: Arc::clone(new), cause: *cause }
             }

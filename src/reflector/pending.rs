@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::{Cause, ResourceEvent};
 use crate::cache::Difference;
-use crate::object::{ObjectKey, Resource};
+use crate::object::{ObjectKey, Resource, is_same_object};
 
 /// What one subscriber has not been told yet.
 ///
@@ -142,7 +142,9 @@ impl<K: Resource> PerObject<K> {
     fn push(&mut self, event: ResourceEvent<K>) -> bool {
         match event {
             ResourceEvent::Added { object, cause } => self.set(None, Now::Cached(object), cause),
-            ResourceEvent::Updated { old, new, cause } => self.set(Some(old), Now::Cached(new), cause),
+            ResourceEvent::Updated { old, new, cause } => {
+                self.set(Some(old), Now::Cached(new), cause)
+            }
             ResourceEvent::Deleted { last_known, cause } => {
                 let known = Some(Arc::clone(&last_known));
                 self.set(known, Now::Gone { last_known }, cause)
@@ -224,14 +226,16 @@ impl<K: Resource> Entry<K> {
         let cause = self.cause;
         match (self.known, self.now) {
             (None, Now::Cached(object)) => told.push(ResourceEvent::Added { object, cause }),
-            (Some(old), Now::Cached(new)) if is_same_object(&old, &new) => {
+            (Some(old), Now::Cached(new)) if is_same_object(&*old, &*new) => {
                 told.push(ResourceEvent::Updated { old, new, cause });
             }
             (Some(old), Now::Cached(new)) => {
                 told.push(ResourceEvent::Deleted { last_known: old, cause: Cause::Relist });
                 told.push(ResourceEvent::Added { object: new, cause });
             }
-            (Some(_), Now::Gone { last_known }) => told.push(ResourceEvent::Deleted { last_known, cause }),
+            (Some(_), Now::Gone { last_known }) => {
+                told.push(ResourceEvent::Deleted { last_known, cause })
+            }
             // Came and went: `set` removes such an entry.
             (None, Now::Gone { .. }) => {}
         }
@@ -244,8 +248,4 @@ impl<K> Now<K> {
             Self::Cached(object) | Self::Gone { last_known: object } => object,
         }
     }
-}
-
-fn is_same_object<K: Resource>(old: &Arc<K>, new: &Arc<K>) -> bool {
-    old.uid().is_none() || new.uid().is_none() || old.uid() == new.uid()
 }

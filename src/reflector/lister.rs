@@ -1,0 +1,103 @@
+use std::cell::Cell;
+use std::rc::Rc;
+
+use actix::{
+    Actor, ActorContext as _, ActorFutureExt as _, Addr, AsyncContext as _, Context,
+    WrapFuture as _,
+};
+
+use super::delta_fifo_store::DeltaFifoStore;
+use super::messages::{Commit, Epoch, Stage};
+use super::supervisor::Outcome;
+use crate::api::{ApiError, ListPage, ListRequest, ListerWatcher, WatchEvent};
+use crate::object::{Resource, ResourceVersion};
+use crate::supervision::Faults;
+
+/// So many objects go to the store at once.
+const SLICE: usize = 256;
+
+/// Lists once, page by page, and hands the whole to the store. Then it is done.
+pub(super) struct Lister<K: Resource> {
+    pub(super) epoch: Epoch,
+    pub(super) request: ListRequest,
+    pub(super) source: Rc<dyn ListerWatcher<K>>,
+    pub(super) store: Addr<DeltaFifoStore<K>>,
+    pub(super) outcome: Rc<Cell<Option<Outcome>>>,
+    pub(super) faults: Faults,
+}
+
+impl<K: Resource> Actor for Lister<K> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Context<Self>) {
+        self.faults.hit("lister", "started");
+        let (source, request) = (Rc::clone(&self.source), self.request.clone());
+        let (store, epoch, faults) = (self.store.clone(), self.epoch, self.faults.clone());
+        let work = async move {
+            let listed = list(&*source, request, &faults).await;
+            let (pages, resource_version) = match listed {
+                Ok(listed) => listed,
+                Err(error) => return Outcome::ListFailed(error),
+            };
+            faults.hit("lister", "listed");
+            hand_over(&store, epoch, pages, resource_version).await
+        };
+        context.spawn(work.into_actor(self).map(|outcome, lister, context| {
+            lister.outcome.set(Some(outcome));
+            context.stop();
+        }));
+    }
+}
+
+/// All pages, and the version of the list. Nothing is handed over before the last page is here.
+async fn list<K: Resource>(
+    source: &dyn ListerWatcher<K>,
+    request: ListRequest,
+    faults: &Faults,
+) -> Result<(Vec<ListPage<K>>, ResourceVersion), ApiError> {
+    let mut pages = Vec::new();
+    let mut next = request.clone();
+    loop {
+        let page = match source.list(next.clone()).await {
+            // The rest of this snapshot is gone, and what the server offers instead is not of one moment.
+            Err(ApiError::Expired { .. }) if next.continue_token.is_some() => {
+                pages.clear();
+                next = ListRequest { limit: None, ..request.clone() };
+                continue;
+            }
+            page => page?,
+        };
+        faults.hit("lister", "page");
+        next.continue_token = page.continue_token.clone();
+        pages.push(page);
+        if next.continue_token.is_none() {
+            break;
+        }
+    }
+    // Of the first page: what changed since is told by a watch that begins there.
+    let resource_version = pages.first().and_then(|page| page.resource_version.clone());
+    let resource_version = resource_version
+        .ok_or_else(|| ApiError::malformed("the list has no resourceVersion to watch from"))?;
+    Ok((pages, resource_version))
+}
+
+async fn hand_over<K: Resource>(
+    store: &Addr<DeltaFifoStore<K>>,
+    epoch: Epoch,
+    pages: Vec<ListPage<K>>,
+    resource_version: ResourceVersion,
+) -> Outcome {
+    for page in pages {
+        let mut items = page.items.into_iter().map(WatchEvent::Added).peekable();
+        while items.peek().is_some() {
+            let events = items.by_ref().take(SLICE).collect();
+            if store.send(Stage { epoch, events }).await.is_err() {
+                return Outcome::Interrupted;
+            }
+        }
+    }
+    match store.send(Commit { epoch, resource_version: resource_version.clone() }).await {
+        Ok(()) => Outcome::Listed(resource_version),
+        Err(_) => Outcome::Interrupted,
+    }
+}

@@ -1,0 +1,133 @@
+//! What the actors of one reflector tell each other.
+
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use actix::Message;
+
+use super::ResourceEvent;
+use super::subscription::Subscriber;
+use crate::api::WatchEvent;
+use crate::cache::{IndexConflict, IndexFn, Snapshot};
+use crate::object::{Resource, ResourceVersion};
+use crate::supervision::RestartReport;
+
+/// Counts the children that list or watch: what an earlier one still says does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Epoch(pub(super) u64);
+
+/// Which subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SubscriptionId(pub(super) u64);
+
+/// To the store: only this epoch counts from now on. Answers up to where the cache has come.
+#[derive(Debug, Message)]
+#[rtype(result = "Option<ResourceVersion>")]
+pub(super) struct BeginEpoch(pub(super) Epoch);
+
+/// To the store: part of a list. Nothing shows before it is committed.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Stage<K: Resource> {
+    pub(super) epoch: Epoch,
+    pub(super) events: Vec<WatchEvent<K>>,
+}
+
+/// To the store: the list is complete. Answered when every subscription has it.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Commit {
+    pub(super) epoch: Epoch,
+    pub(super) resource_version: ResourceVersion,
+}
+
+/// To the store: what a watch reported. Answered when every subscription has it.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Apply<K: Resource> {
+    pub(super) epoch: Epoch,
+    pub(super) events: Vec<WatchEvent<K>>,
+}
+
+/// To the store: these subscriptions are due to look at everything again.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Resync {
+    pub(super) due: BTreeSet<SubscriptionId>,
+}
+
+/// To the store: apply and show everything that waits. Answered when every subscription has it.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Flush;
+
+/// To the store: file objects under the values of a function.
+#[derive(Message)]
+#[rtype(result = "Result<(), IndexConflict>")]
+pub(super) struct AddIndex<K> {
+    pub(super) name: String,
+    pub(super) function: IndexFn<K>,
+}
+
+/// To the publisher: the cache went from one state to another.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Publish<K: Resource> {
+    /// The generation before.
+    pub(super) before: u64,
+    /// The state after, which everybody can see already.
+    pub(super) after: Arc<Snapshot<K>>,
+    /// What leads from one to the other.
+    pub(super) events: Vec<ResourceEvent<K>>,
+    /// Who gets the events whose cause is a resync.
+    pub(super) resync_due: BTreeSet<SubscriptionId>,
+    /// Whether the state after includes the first list.
+    pub(super) synced: bool,
+}
+
+/// To the publisher: tell this subscriber everything, from now on.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Subscribe<K: Resource>(pub(super) Arc<Subscriber<K>>);
+
+/// To the publisher: who is subscribed?
+#[derive(Debug, Message)]
+#[rtype(result = "Vec<Arc<Subscriber<K>>>")]
+pub(super) struct Subscribers<K: Resource>(pub(super) PhantomData<fn() -> K>);
+
+/// To the publisher: tell this subscriber nothing more.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Unsubscribe(pub(super) SubscriptionId);
+
+/// To the resync timer: a subscription has come, with the period it asks for.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Schedule {
+    pub(super) id: SubscriptionId,
+    pub(super) period: super::resync::Requested,
+}
+
+/// To the resync timer: a subscription has gone.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Unschedule(pub(super) SubscriptionId);
+
+/// From the watcher: the server answers.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct WatchOpened(pub(super) Epoch);
+
+/// From the watcher: a streamed list has been committed; the stream goes on as a watch.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct InitialEventsEnded {
+    pub(super) epoch: Epoch,
+    pub(super) resource_version: ResourceVersion,
+}
+
+/// From supervision: another actor of this reflector was restarted.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Restarted(pub(super) RestartReport);

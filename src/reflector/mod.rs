@@ -1,0 +1,26 @@
+//! One reflected kind: from a list-watch source to subscriber actors.
+
+mod delivery;
+mod delta_fifo_store;
+mod event;
+mod handle;
+mod lister;
+mod machine;
+mod messages;
+mod options;
+mod pending;
+mod publisher;
+mod resync;
+mod resync_timer;
+mod start;
+mod status;
+mod subscription;
+mod supervisor;
+mod watcher;
+
+pub use self::event::{Cause, ResourceEvent, ResourceEvents, ResourceSnapshot};
+pub use self::handle::{NotSynced, Reflector, Stopped};
+pub use self::options::{ErrorHandler, InvalidOptions, Options, ShouldResync, StreamingLists};
+pub(crate) use self::start::{Control, SourceFactory, start};
+pub use self::status::{Freshness, Phase, Quarantined, ReflectorStatus, SubscriberStatus};
+pub use self::subscription::{Delivery, SubscribeOptions, Subscription};

@@ -1,0 +1,127 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use actix::{Actor, Context, Handler, Supervised};
+
+use super::delivery::deliver;
+use super::messages::{Publish, Subscribe, Subscribers, SubscriptionId, Unsubscribe};
+use super::status::{Shared, lock};
+use super::subscription::Subscriber;
+use crate::cache::Snapshot;
+use crate::object::Resource;
+use crate::supervision::Faults;
+
+/// Puts every change of the cache into the backlog of every subscription. Never waits for a subscriber.
+///
+/// What is pending lives in the subscriptions: after a crash each is brought from what it was told to what is true
+/// now, by comparing the two.
+pub(super) struct Publisher<K: Resource> {
+    shared: Arc<Shared<K>>,
+    subscribers: BTreeMap<SubscriptionId, Arc<Subscriber<K>>>,
+    /// What everybody who joined has been told.
+    told: Arc<Snapshot<K>>,
+    /// Whether that includes the first list.
+    synced: bool,
+    faults: Faults,
+}
+
+impl<K: Resource> Publisher<K> {
+    pub(super) fn new(shared: Arc<Shared<K>>, faults: Faults) -> Self {
+        Self { shared, subscribers: BTreeMap::new(), told: Arc::default(), synced: false, faults }
+    }
+
+    fn forget(&mut self, id: SubscriptionId) {
+        self.subscribers.remove(&id);
+        lock(&self.shared.subscribers).remove(&id.0);
+    }
+
+    fn forget_closed(&mut self) {
+        let closed: Vec<SubscriptionId> =
+            self.subscribers.values().filter(|one| one.is_closed()).map(|one| one.id).collect();
+        for id in closed {
+            self.forget(id);
+        }
+    }
+}
+
+impl<K: Resource> Actor for Publisher<K> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, _: &mut Context<Self>) {
+        self.faults.hit("publisher", "started");
+    }
+}
+
+impl<K: Resource> Supervised for Publisher<K> {
+    fn restarting(&mut self, _: &mut Context<Self>) {
+        // In this order: once the first list is said to be applied, it is shown.
+        self.synced = self.shared.progress.borrow().synced;
+        self.told = self.shared.store.snapshot();
+        for subscriber in self.subscribers.values() {
+            subscriber.catch_up(&self.told);
+            if self.synced {
+                subscriber.complete_initial();
+            }
+        }
+    }
+}
+
+impl<K: Resource> Handler<Publish<K>> for Publisher<K> {
+    type Result = ();
+
+    fn handle(&mut self, publish: Publish<K>, _: &mut Context<Self>) {
+        self.faults.hit("publisher", "Publish");
+        self.forget_closed();
+        self.synced |= publish.synced;
+        for subscriber in self.subscribers.values() {
+            subscriber.tell(&publish);
+            if self.synced {
+                subscriber.complete_initial();
+            }
+        }
+        if self.told.generation() < publish.after.generation() {
+            self.told = publish.after;
+        }
+        self.faults.hit("publisher", "Publish/end");
+    }
+}
+
+impl<K: Resource> Handler<Subscribe<K>> for Publisher<K> {
+    type Result = ();
+
+    fn handle(&mut self, Subscribe(subscriber): Subscribe<K>, _: &mut Context<Self>) {
+        self.faults.hit("publisher", "Subscribe");
+        let id = subscriber.id;
+        if self.subscribers.contains_key(&id) {
+            // Asked again because a crash ate the answer.
+            return;
+        }
+        // The whole cache, then every change after it: no message comes between the two.
+        subscriber.catch_up(&self.told);
+        if self.synced {
+            subscriber.complete_initial();
+        }
+        lock(&self.shared.subscribers).insert(id.0, Arc::clone(&subscriber.counters));
+        self.subscribers.insert(id, Arc::clone(&subscriber));
+        actix_rt::spawn(deliver(subscriber));
+        self.faults.hit("publisher", "Subscribe/end");
+    }
+}
+
+impl<K: Resource> Handler<Unsubscribe> for Publisher<K> {
+    type Result = ();
+
+    fn handle(&mut self, Unsubscribe(id): Unsubscribe, _: &mut Context<Self>) {
+        self.faults.hit("publisher", "Unsubscribe");
+        self.forget(id);
+    }
+}
+
+impl<K: Resource> Handler<Subscribers<K>> for Publisher<K> {
+    type Result = Vec<Arc<Subscriber<K>>>;
+
+    fn handle(&mut self, _: Subscribers<K>, _: &mut Context<Self>) -> Self::Result {
+        self.faults.hit("publisher", "Subscribers");
+        self.subscribers.values().map(Arc::clone).collect()
+    }
+}

@@ -1,0 +1,230 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::api::{ApiError, Undecodable};
+use crate::cache::Store;
+use crate::object::{Kind, ObjectKey, ResourceVersion};
+use crate::supervision::MemberStatus;
+
+/// Everything there is to know about a reflector.
+#[derive(Debug, Clone)]
+pub struct ReflectorStatus {
+    /// What it reflects.
+    pub kind: Kind,
+    /// What it is doing.
+    pub phase: Phase,
+    /// Whether the cache keeps up with the server.
+    pub freshness: Freshness,
+    /// Whether the first list has been applied.
+    pub synced: bool,
+    /// How many objects are cached.
+    pub objects: usize,
+    /// The server's version of the cache.
+    pub resource_version: Option<ResourceVersion>,
+    /// How many changes wait to be applied.
+    pub queue: usize,
+    /// What went wrong last, and is not known to be over.
+    pub last_error: Option<ApiError>,
+    /// When the next attempt is due, while it waits for one.
+    pub next_attempt: Option<Instant>,
+    /// Its actors, and how often each was restarted.
+    pub actors: Vec<MemberStatus>,
+    /// Objects the server has but that could not be taken.
+    pub quarantined: Quarantined,
+    /// Its subscribers.
+    pub subscribers: Vec<SubscriberStatus>,
+}
+
+/// What a reflector is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// It has just been started.
+    Starting,
+    /// It asks for all objects, page by page.
+    Listing,
+    /// It asks for all objects and their changes in one stream.
+    StreamingList,
+    /// It asks for changes.
+    OpeningWatch,
+    /// It is being told of changes.
+    Watching,
+    /// It waits before it asks again.
+    BackingOff,
+    /// One of its actors was restarted too often. It is tried again at the longest delay.
+    Failed,
+    /// It is over.
+    Stopped,
+}
+
+/// Whether the cache keeps up with the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Freshness {
+    /// Nothing has been listed yet.
+    Unknown,
+    /// Changes are being told.
+    Fresh,
+    /// Changes may have been missed.
+    Stale {
+        /// Since then.
+        since: Instant,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Objects the server has but that could not be taken: not decoded, or refused by the transform.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Quarantined {
+    /// Why, per object; at most [`Quarantined::KEPT`].
+    pub objects: BTreeMap<ObjectKey, String>,
+    /// How many reports could not be kept, or were of objects without a name.
+    pub others: u64,
+    /// The newest of those.
+    pub last_other: Option<String>,
+}
+
+/// How one subscriber is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubscriberStatus {
+    /// Which subscription.
+    pub id: u64,
+    /// Events it has not been sent yet.
+    pub pending: usize,
+    /// Events it was sent.
+    pub delivered: u64,
+    /// Events that were joined with an earlier one because it was slow.
+    pub coalesced: u64,
+    /// Whether it has handled everything of its first snapshot.
+    pub synced: bool,
+}
+
+/// What the actors of a reflector tell the world, shared with its handles.
+#[derive(Debug)]
+pub(crate) struct Shared<K> {
+    pub(super) kind: Kind,
+    pub(super) store: Store<K>,
+    pub(super) queue: AtomicUsize,
+    pub(super) progress: watch::Sender<Progress>,
+    pub(super) quarantine: Mutex<Quarantined>,
+    pub(super) subscribers: Mutex<BTreeMap<u64, Arc<SubscriberCounters>>>,
+}
+
+/// The part of the status that somebody may wait for.
+#[derive(Debug, Clone)]
+pub(super) struct Progress {
+    pub(super) phase: Phase,
+    pub(super) freshness: Freshness,
+    pub(super) synced: bool,
+    pub(super) last_error: Option<ApiError>,
+    pub(super) next_attempt: Option<Instant>,
+}
+
+/// Counted by the delivery of one subscription, read by everybody.
+#[derive(Debug)]
+pub(super) struct SubscriberCounters {
+    pub(super) state: Mutex<SubscriberStatus>,
+}
+
+impl Quarantined {
+    /// No more reasons are kept: a status has to stay readable.
+    pub const KEPT: usize = 100;
+
+    /// Whether every object could be taken.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.others == 0
+    }
+
+    pub(super) fn report(&mut self, undecodable: &Undecodable) {
+        match &undecodable.key {
+            Some(key) if self.objects.len() < Self::KEPT || self.objects.contains_key(key) => {
+                self.objects.insert(key.clone(), undecodable.reason.clone());
+            }
+            _ => {
+                self.others += 1;
+                self.last_other = Some(undecodable.to_string());
+            }
+        }
+    }
+}
+
+impl SubscriberCounters {
+    pub(super) fn is_synced(&self) -> bool {
+        lock(&self.state).synced
+    }
+}
+
+impl<K> Shared<K> {
+    pub(super) fn new(kind: Kind, store: Store<K>) -> Self {
+        let progress = Progress {
+            phase: Phase::Starting,
+            freshness: Freshness::Unknown,
+            synced: false,
+            last_error: None,
+            next_attempt: None,
+        };
+        Self {
+            kind,
+            store,
+            queue: AtomicUsize::new(0),
+            progress: watch::Sender::new(progress),
+            quarantine: Mutex::default(),
+            subscribers: Mutex::default(),
+        }
+    }
+
+    pub(super) fn status(&self, actors: Vec<MemberStatus>) -> ReflectorStatus {
+        let progress = self.progress.borrow().clone();
+        let snapshot = self.store.snapshot();
+        let subscribers = lock(&self.subscribers);
+        ReflectorStatus {
+            kind: self.kind.clone(),
+            phase: progress.phase,
+            freshness: progress.freshness,
+            synced: progress.synced,
+            objects: snapshot.len(),
+            resource_version: snapshot.resource_version().cloned(),
+            queue: self.queue.load(std::sync::atomic::Ordering::Relaxed),
+            last_error: progress.last_error,
+            next_attempt: progress.next_attempt,
+            actors,
+            quarantined: lock(&self.quarantine).clone(),
+            subscribers: subscribers
+                .values()
+                .map(|counters| lock(&counters.state).clone())
+                .collect(),
+        }
+    }
+}
+
+/// What these locks guard is written in whole values, so it is whole even if somebody panicked meanwhile.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Starting => "starting",
+            Self::Listing => "listing",
+            Self::StreamingList => "streaming list",
+            Self::OpeningWatch => "opening watch",
+            Self::Watching => "watching",
+            Self::BackingOff => "backing off",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+        })
+    }
+}
+
+impl ReflectorStatus {
+    /// How long until the next attempt, while it waits for one.
+    pub fn next_attempt_in(&self) -> Option<Duration> {
+        self.next_attempt.map(|at| at.saturating_duration_since(Instant::now()))
+    }
+}

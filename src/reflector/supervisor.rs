@@ -1,0 +1,276 @@
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::{
+    Actor, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler, Supervised,
+    WrapFuture as _,
+};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::delta_fifo_store::DeltaFifoStore;
+use super::lister::Lister;
+use super::machine::{Effect, Input, Machine, WatchEnd};
+use super::messages::{BeginEpoch, Epoch, InitialEventsEnded, Restarted, WatchOpened};
+use super::status::Shared;
+use super::watcher::Watcher;
+use super::{ErrorHandler, Phase};
+use crate::api::{ApiError, ListRequest, ListerWatcher, WatchRequest};
+use crate::object::{Resource, ResourceVersion};
+use crate::supervision::{self, Child, ExitReason, Faults, Standing};
+
+/// Supervises one reflected resource: runs the machine, and carries out what it decides.
+pub(super) struct Supervisor<K: Resource> {
+    pub(super) machine: Machine,
+    pub(super) source: Rc<dyn ListerWatcher<K>>,
+    pub(super) store: Addr<DeltaFifoStore<K>>,
+    pub(super) shared: Arc<Shared<K>>,
+    pub(super) on_error: Option<ErrorHandler>,
+    pub(super) epoch: Epoch,
+    pub(super) child: Option<AbortHandle>,
+    /// How the other actors of this reflector stand.
+    pub(super) standing: Standing,
+    pub(super) faults: Faults,
+}
+
+/// How a lister or watcher ended that did not panic.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Listed(ResourceVersion),
+    ListFailed(ApiError),
+    WatchEnded(WatchEnd),
+    /// Another actor crashed meanwhile, and that is what counts.
+    Interrupted,
+}
+
+impl<K: Resource> Supervisor<K> {
+    fn step(&mut self, input: Input, context: &mut Context<Self>) {
+        match &input {
+            Input::ListFailed(error) | Input::WatchEnded { end: WatchEnd::Failed(error), .. } => {
+                self.report(error);
+            }
+            Input::WatchOpened | Input::InitialEventsEnded { .. } => {
+                self.standing = Standing::Normal;
+                self.shared.progress.send_modify(|progress| progress.last_error = None);
+            }
+            _ => {}
+        }
+        let effects = self.machine.step(input, Instant::now());
+        self.show_progress();
+        for effect in effects {
+            self.carry_out(effect, context);
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect, context: &mut Context<Self>) {
+        match effect {
+            Effect::Wait(delay) => {
+                context.run_later(delay, |supervisor, context| {
+                    supervisor.faults.hit("supervisor", "WaitOver");
+                    supervisor.step(Input::WaitOver, context);
+                });
+            }
+            Effect::Abort => self.abort(),
+            Effect::List(request) => {
+                self.begin(context, |supervisor, context| supervisor.list(request, context))
+            }
+            Effect::StreamList(request) | Effect::Watch(request) => {
+                self.begin(context, |supervisor, context| supervisor.watch(request, context));
+            }
+        }
+    }
+
+    /// Makes the store listen to a new child only, then starts it.
+    fn begin(
+        &mut self,
+        context: &mut Context<Self>,
+        start: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
+    ) {
+        let epoch = self.next_epoch();
+        let begun = self.store.send(BeginEpoch(epoch)).into_actor(self);
+        context.spawn(begun.map(move |position, supervisor, context| {
+            // A store that crashed over it says so by being restarted.
+            if supervisor.epoch == epoch && position.is_ok() {
+                start(supervisor, context);
+            }
+        }));
+    }
+
+    fn list(&mut self, request: ListRequest, context: &mut Context<Self>) {
+        let outcome = Rc::new(Cell::new(None));
+        let child = supervision::spawn(Lister {
+            epoch: self.epoch,
+            request,
+            source: Rc::clone(&self.source),
+            store: self.store.clone(),
+            outcome: Rc::clone(&outcome),
+            faults: self.faults.clone(),
+        });
+        self.attend(child, outcome, context);
+    }
+
+    fn watch(&mut self, request: WatchRequest, context: &mut Context<Self>) {
+        let outcome = Rc::new(Cell::new(None));
+        let child = supervision::spawn(Watcher {
+            epoch: self.epoch,
+            request,
+            source: Rc::clone(&self.source),
+            store: self.store.clone(),
+            supervisor: context.address(),
+            outcome: Rc::clone(&outcome),
+            faults: self.faults.clone(),
+        });
+        self.attend(child, outcome, context);
+    }
+
+    /// Waits for the end of a child. Should this actor crash meanwhile, the child ends with it.
+    fn attend<A: Actor>(
+        &mut self,
+        child: Child<A>,
+        outcome: Rc<Cell<Option<Outcome>>>,
+        context: &mut Context<Self>,
+    ) {
+        self.child = Some(child.abort_handle());
+        let epoch = self.epoch;
+        let ended = child.ended().into_actor(self).map(move |reason, supervisor, context| {
+            if supervisor.epoch == epoch {
+                supervisor.faults.hit("supervisor", "ChildEnded");
+                supervisor.child = None;
+                supervisor.settle(reason, outcome.take(), context);
+            }
+        });
+        context.spawn(ended);
+    }
+
+    /// Closes the epoch of a child that ended: nothing of it is on its way any more when the store answers.
+    fn settle(
+        &mut self,
+        reason: ExitReason,
+        outcome: Option<Outcome>,
+        context: &mut Context<Self>,
+    ) {
+        let epoch = self.next_epoch();
+        let settled = self.store.send(BeginEpoch(epoch)).into_actor(self);
+        context.spawn(settled.map(move |position, supervisor, context| {
+            let Ok(position) = position else { return };
+            if supervisor.epoch != epoch {
+                return;
+            }
+            let input = match (outcome, reason) {
+                (Some(Outcome::Listed(resource_version)), _) => Input::Listed { resource_version },
+                (Some(Outcome::ListFailed(error)), _) => Input::ListFailed(error),
+                (Some(Outcome::WatchEnded(end)), _) => Input::WatchEnded { end, position },
+                (Some(Outcome::Interrupted), _) => Input::StoreRestarted,
+                (None, reason) => {
+                    tracing::error!(kind = %supervisor.shared.kind, %reason, "a lister or watcher broke down");
+                    Input::ChildPanicked { position }
+                }
+            };
+            supervisor.step(input, context);
+        }));
+    }
+
+    fn report(&self, error: &ApiError) {
+        let detail = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+        tracing::warn!(kind = %self.shared.kind, %error, detail, "list or watch failed");
+        self.shared.progress.send_modify(|progress| progress.last_error = Some(error.clone()));
+        if let Some(on_error) = &self.on_error
+            && catch_unwind(AssertUnwindSafe(|| on_error(error))).is_err()
+        {
+            tracing::error!(kind = %self.shared.kind, "the error handler panicked");
+        }
+    }
+
+    fn show_progress(&self) {
+        let phase = match self.standing {
+            Standing::Normal => self.machine.phase(),
+            Standing::Escalated => Phase::Failed,
+        };
+        self.shared.progress.send_modify(|progress| {
+            progress.phase = phase;
+            progress.freshness = self.machine.freshness().clone();
+            progress.next_attempt = self.machine.next_attempt();
+        });
+    }
+
+    fn next_epoch(&mut self) -> Epoch {
+        self.epoch = Epoch(self.epoch.0 + 1);
+        self.epoch
+    }
+
+    fn abort(&mut self) {
+        self.next_epoch();
+        if let Some(child) = self.child.take() {
+            child.abort();
+        }
+    }
+}
+
+impl<K: Resource> Actor for Supervisor<K> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Context<Self>) {
+        self.faults.hit("supervisor", "started");
+        let epoch = self.next_epoch();
+        let begun = self.store.send(BeginEpoch(epoch)).into_actor(self);
+        context.spawn(begun.map(move |position, supervisor, context| {
+            if let Ok(position) = position
+                && supervisor.epoch == epoch
+            {
+                supervisor.step(Input::Start { position }, context);
+            }
+        }));
+    }
+
+    fn stopped(&mut self, _: &mut Context<Self>) {
+        self.abort();
+    }
+}
+
+impl<K: Resource> Supervised for Supervisor<K> {
+    /// The cache and its position are the store's; what was under way is not known any more.
+    fn restarting(&mut self, _: &mut Context<Self>) {
+        self.abort();
+    }
+}
+
+impl<K: Resource> Handler<WatchOpened> for Supervisor<K> {
+    type Result = ();
+
+    fn handle(&mut self, WatchOpened(epoch): WatchOpened, context: &mut Context<Self>) {
+        self.faults.hit("supervisor", "WatchOpened");
+        if epoch == self.epoch {
+            self.step(Input::WatchOpened, context);
+        }
+    }
+}
+
+impl<K: Resource> Handler<InitialEventsEnded> for Supervisor<K> {
+    type Result = ();
+
+    fn handle(&mut self, ended: InitialEventsEnded, context: &mut Context<Self>) {
+        self.faults.hit("supervisor", "InitialEventsEnded");
+        if ended.epoch == self.epoch {
+            self.step(
+                Input::InitialEventsEnded { resource_version: ended.resource_version },
+                context,
+            );
+        }
+    }
+}
+
+impl<K: Resource> Handler<Restarted> for Supervisor<K> {
+    type Result = ();
+
+    fn handle(&mut self, Restarted(report): Restarted, context: &mut Context<Self>) {
+        self.faults.hit("supervisor", "Restarted");
+        self.standing = report.standing;
+        if &*report.name == "delta_fifo_store" {
+            self.step(Input::StoreRestarted, context);
+        } else {
+            self.show_progress();
+        }
+    }
+}
