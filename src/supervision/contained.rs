@@ -1,7 +1,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context as TaskContext, Poll};
+use std::task::{Context as TaskContext, Poll, Waker};
 use std::thread;
 
 use actix::dev::ContextFut;
@@ -95,15 +95,14 @@ impl<A: Actor<Context = Context<A>>> Contained<A> {
 }
 
 impl<A: Actor<Context = Context<A>>> Drop for Contained<A> {
-    /// Aborted: actix calls `stopping` and `stopped` if the actor runs.
+    /// Aborted. actix calls `stopping` and `stopped` only if the actor has an address or spawned something; we always do.
     fn drop(&mut self) {
-        let dropped = if self.is_running && !thread::panicking() {
-            let future = self.future.take();
-            caught(|| drop(future))
+        let stopped = if thread::panicking() {
+            ExitReason::Stopped
         } else {
-            self.discard()
+            self.stop(&mut TaskContext::from_waker(Waker::noop()))
         };
-        if let Err(text) = dropped {
+        for text in [stopped.panic_text(), self.discard().err()].into_iter().flatten() {
             tracing::error!(
                 actor = std::any::type_name::<A>(),
                 panic = text,

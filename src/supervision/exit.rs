@@ -26,6 +26,14 @@ impl fmt::Display for ExitReason {
 }
 
 impl ExitReason {
+    /// The text of the panic, if that was it.
+    pub(super) fn panic_text(self) -> Option<String> {
+        match self {
+            Self::Panicked(text) => Some(text),
+            Self::Stopped | Self::Aborted => None,
+        }
+    }
+
     /// What the end of a task says about the actor in it.
     pub(super) fn of(joined: Result<Self, JoinError>) -> Self {
         match joined {

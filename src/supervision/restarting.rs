@@ -163,9 +163,9 @@ enum Phase {
     Running {
         since: Instant,
     },
-    /// The delay runs.
+    /// The delay runs, if there is one.
     Waiting {
-        delay: Pin<Box<Sleep>>,
+        delay: Option<Pin<Box<Sleep>>>,
         then: AfterDelay,
     },
 }
@@ -195,7 +195,9 @@ impl<A: Actor<Context = Context<A>> + Supervised> Future for Restarting<A> {
                     this.exited(exit, restarted)
                 }
                 Phase::Waiting { delay, then } => {
-                    ready!(delay.as_mut().poll(cx));
+                    if let Some(delay) = delay {
+                        ready!(delay.as_mut().poll(cx));
+                    }
                     let then = *then;
                     this.waited(then)
                 }
@@ -266,8 +268,12 @@ impl<A: Actor<Context = Context<A>> + Supervised> Restarting<A> {
         if news {
             self.tell_escalation(&exit);
         }
-        self.phase = Phase::Waiting { delay: Box::pin(tokio::time::sleep(delay)), then };
-        if delay.is_zero() { Step::Continue(Next::Yield) } else { Step::Continue(Next::Poll) }
+        if delay.is_zero() {
+            self.phase = Phase::Waiting { delay: None, then };
+            return Step::Continue(Next::Yield);
+        }
+        self.phase = Phase::Waiting { delay: Some(Box::pin(tokio::time::sleep(delay))), then };
+        Step::Continue(Next::Poll)
     }
 
     fn tell_restart(
