@@ -7,4 +7,15 @@ pub mod cache;
 pub mod client;
 pub mod object;
 pub mod reflector;
+pub mod runtime;
 pub mod supervision;
+
+pub use k8s_openapi;
+pub use kube_core;
+
+pub use self::object::{Kind, ObjectKey, Resource, ResourceVersion};
+pub use self::reflector::{
+    Cause, Options, Reflector, ResourceEvent, ResourceEvents, ResourceSnapshot, SubscribeOptions,
+    Subscription,
+};
+pub use self::runtime::{Error, Result, Runtime, RuntimeOptions, Threads};

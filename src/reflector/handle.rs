@@ -100,26 +100,7 @@ impl<K: Resource> Reflector<K> {
     /// As soon as it is known that waiting alone will not help, and when the reflector is stopped.
     #[doc(alias = "WaitForCacheSync")]
     pub async fn synced(&self) -> Result<(), NotSynced> {
-        let mut progress = self.shared.progress.subscribe();
-        loop {
-            {
-                let progress = progress.borrow_and_update();
-                if progress.synced {
-                    return Ok(());
-                }
-                if progress.phase == Phase::Stopped {
-                    return Err(self.stopped().into());
-                }
-                if let Some(error) = progress.last_error.as_ref().filter(|error| error.needs_help())
-                {
-                    return Err(NotSynced::NeedsHelp {
-                        kind: self.kind().to_string(),
-                        error: error.clone(),
-                    });
-                }
-            }
-            progress.changed().await.map_err(|_closed| self.stopped())?;
-        }
+        self.shared.synced().await
     }
 
     /// Waits until the first list has been applied, but not for longer than `limit`.
@@ -248,7 +229,36 @@ impl<K: Resource> Reflector<K> {
     }
 
     fn stopped(&self) -> Stopped {
-        Stopped { kind: self.kind().to_string() }
+        self.shared.stopped()
+    }
+}
+
+impl<K> Shared<K> {
+    pub(super) async fn synced(&self) -> Result<(), NotSynced> {
+        let mut progress = self.progress.subscribe();
+        loop {
+            {
+                let progress = progress.borrow_and_update();
+                if progress.synced {
+                    return Ok(());
+                }
+                if progress.phase == Phase::Stopped {
+                    return Err(self.stopped().into());
+                }
+                if let Some(error) = progress.last_error.as_ref().filter(|error| error.needs_help())
+                {
+                    return Err(NotSynced::NeedsHelp {
+                        kind: self.kind.to_string(),
+                        error: error.clone(),
+                    });
+                }
+            }
+            progress.changed().await.map_err(|_closed| self.stopped())?;
+        }
+    }
+
+    fn stopped(&self) -> Stopped {
+        Stopped { kind: self.kind.to_string() }
     }
 }
 

@@ -41,7 +41,7 @@ impl<K: Resource> ResyncTimer<K> {
             async move {
                 if wanted {
                     // A store that crashes over it relists: that is more than a resync.
-                    drop(store.send(Resync { due }).await);
+                    store.send(Resync { due }).await.ok();
                 }
             }
             .into_actor(timer)

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use actix::{Addr, AsyncContext as _, Context};
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 
 use super::delta_fifo_store::DeltaFifoStore;
 use super::machine::{Machine, Settings, Streaming};
@@ -16,7 +16,7 @@ use super::resync::ResyncSchedule;
 use super::resync_timer::ResyncTimer;
 use super::status::{Shared, lock};
 use super::supervisor::Supervisor;
-use super::{Options, Phase, Reflector, ReflectorStatus, StreamingLists};
+use super::{NotSynced, Options, Phase, Reflector, ReflectorStatus, StreamingLists};
 use crate::api::{ApiError, ListerWatcher};
 use crate::cache::{Indexer, StoreWriter};
 use crate::object::{Kind, Resource};
@@ -28,11 +28,14 @@ pub(crate) type SourceFactory<K> =
 
 /// What is common to the control of all reflectors, whatever they reflect.
 pub(crate) trait Control: fmt::Debug + Send + Sync {
+    /// Waits for the first list.
+    fn synced(&self) -> BoxFuture<'_, Result<(), NotSynced>>;
+
     /// How it is doing.
     fn status(&self) -> ReflectorStatus;
 
     /// Stops it: no more requests at once, then what subscribers have not handled within `grace`, then all.
-    fn stop(&self, grace: Duration) -> futures::future::BoxFuture<'_, ()>;
+    fn stop(&self, grace: Duration) -> BoxFuture<'_, ()>;
 }
 
 /// The actors of one reflector, for whoever stops it.
@@ -166,7 +169,7 @@ fn tell_of_restarts<K: Resource>(supervisor: &Addr<Supervisor<K>>) -> Hooks {
     Hooks::default().on_restart(move |report| {
         if let Some(supervisor) = supervisor.upgrade() {
             let told = supervisor.send(Restarted(report.clone()));
-            actix_rt::spawn(async move { drop(told.await) });
+            actix_rt::spawn(told);
         }
     })
 }
@@ -178,16 +181,20 @@ impl<K: Resource> Actors<K> {
 }
 
 impl<K: Resource> Control for Actors<K> {
+    fn synced(&self) -> BoxFuture<'_, Result<(), NotSynced>> {
+        Box::pin(self.shared.synced())
+    }
+
     fn status(&self) -> ReflectorStatus {
         self.shared.status(self.members())
     }
 
-    fn stop(&self, grace: Duration) -> futures::future::BoxFuture<'_, ()> {
+    fn stop(&self, grace: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.intake.lock().await.stop().await;
             let drain = async {
                 // Either may be gone; then there is nothing to wait for.
-                drop(self.store.send(Flush).await);
+                self.store.send(Flush).await.ok();
                 let subscribers = self.publisher.send(Subscribers(PhantomData)).await;
                 let subscribers = subscribers.unwrap_or_default();
                 join_all(subscribers.iter().map(|subscriber| subscriber.is_drained())).await;

@@ -77,7 +77,8 @@ impl<K: Resource> Subscription<K> {
         self.subscriber.close();
         let id = self.subscriber.id;
         // Either may be gone with its reflector; then so is the subscription.
-        drop(futures::join!(self.publisher.send(Unsubscribe(id)), self.timer.send(Unschedule(id))));
+        self.publisher.send(Unsubscribe(id)).await.ok();
+        self.timer.send(Unschedule(id)).await.ok();
     }
 
     /// How the subscriber is doing.

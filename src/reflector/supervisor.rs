@@ -224,8 +224,8 @@ impl<K: Resource> Actor for Supervisor<K> {
         }));
     }
 
-    fn stopped(&mut self, _: &mut Context<Self>) {
-        self.abort();
+    fn stopped(&mut self, context: &mut Context<Self>) {
+        self.step(Input::Stop, context);
     }
 }
 

@@ -1,0 +1,47 @@
+use crate::api::ApiError;
+use crate::cache::{IndexConflict, UnknownIndex};
+use crate::reflector::{InvalidOptions, NotSynced, Stopped};
+
+/// What can go wrong between an application and its reflectors.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The options can not be meant.
+    #[error(transparent)]
+    Options(#[from] InvalidOptions),
+    /// A cache is not there.
+    #[error(transparent)]
+    NotSynced(#[from] NotSynced),
+    /// The API server can not be used at all.
+    #[error("can not use the API server")]
+    Api(#[from] ApiError),
+    /// The reflector has been stopped.
+    #[error(transparent)]
+    ReflectorStopped(#[from] Stopped),
+    /// The runtime has been stopped.
+    #[error("the runtime has been stopped")]
+    Stopped,
+    /// The runtime was made without a cluster.
+    #[error(
+        "this runtime has no cluster: use Runtime::new, or Runtime::reflect_from with a source of your own"
+    )]
+    NoCluster,
+    /// There is no index of this name.
+    #[error(transparent)]
+    UnknownIndex(#[from] UnknownIndex),
+    /// There is an index of this name.
+    #[error(transparent)]
+    IndexConflict(#[from] IndexConflict),
+    /// The operating system refused something.
+    #[error("{doing}")]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// Its answer.
+        #[source]
+        error: std::io::Error,
+    },
+}
+
+/// A result with kubeflect's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;

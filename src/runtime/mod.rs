@@ -1,0 +1,262 @@
+//! Puts everything together: many reflectors in one process, shared, supervised and stopped together.
+
+mod arbiters;
+mod error;
+mod shutdown;
+
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use actix::{Actor, Addr, Context};
+use futures::future::join_all;
+
+use self::arbiters::Arbiters;
+pub use self::arbiters::Threads;
+pub use self::error::{Error, Result};
+use crate::api::{ApiError, ListerWatcher};
+use crate::object::{Kind, Resource, StaticKind};
+use crate::reflector::{
+    self, Control, NotSynced, Options, Reflector, ReflectorStatus, SourceFactory,
+};
+
+/// All reflectors of one cluster in this process.
+///
+/// Cheap to clone and usable from any thread: put it into `web::Data`, hand it to actors.
+#[doc(alias = "SharedInformerFactory")]
+#[derive(Clone)]
+pub struct Runtime {
+    inner: Arc<Inner>,
+}
+
+/// How a [`Runtime`] runs.
+#[derive(Debug, Clone)]
+pub struct RuntimeOptions {
+    /// Where reflectors run.
+    pub threads: Threads,
+    /// How long subscribers may take to handle what is pending when the runtime stops.
+    pub grace: Duration,
+    /// Decides all jitter, so that a test can repeat it. Drawn at random unless set.
+    pub seed: Option<u64>,
+}
+
+impl Default for RuntimeOptions {
+    fn default() -> Self {
+        Self { threads: Threads::default(), grace: Duration::from_secs(10), seed: None }
+    }
+}
+
+struct Inner {
+    #[cfg(feature = "client")]
+    cluster: Option<Arc<dyn crate::client::Cluster>>,
+    arbiters: Arbiters,
+    grace: Duration,
+    registry: tokio::sync::Mutex<BTreeMap<ReflectorKey, Registered>>,
+    /// The same controls, for those who may not wait.
+    controls: Mutex<Vec<Arc<dyn Control>>>,
+    rng: Mutex<fastrand::Rng>,
+}
+
+/// Two requests with the same key share a reflector.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct ReflectorKey {
+    objects: TypeId,
+    kind: Kind,
+    options: String,
+}
+
+struct Registered {
+    /// A `Reflector<K>` of the key's type.
+    reflector: Box<dyn Any + Send>,
+    control: Arc<dyn Control>,
+}
+
+impl Runtime {
+    /// A runtime for sources of your own: see [`reflect_from`](Self::reflect_from).
+    pub fn without_cluster(options: RuntimeOptions) -> Self {
+        Self::build(
+            #[cfg(feature = "client")]
+            None,
+            options,
+        )
+    }
+
+    /// A runtime for one cluster, within the actix system of the caller.
+    #[cfg(feature = "client")]
+    pub fn new(cluster: impl crate::client::Cluster) -> Self {
+        Self::with_options(cluster, RuntimeOptions::default())
+    }
+
+    /// As [`new`](Self::new), with options.
+    #[cfg(feature = "client")]
+    pub fn with_options(cluster: impl crate::client::Cluster, options: RuntimeOptions) -> Self {
+        Self::build(Some(Arc::new(cluster)), options)
+    }
+
+    fn build(
+        #[cfg(feature = "client")] cluster: Option<Arc<dyn crate::client::Cluster>>,
+        options: RuntimeOptions,
+    ) -> Self {
+        let rng = options.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let inner = Inner {
+            #[cfg(feature = "client")]
+            cluster,
+            arbiters: Arbiters::new(options.threads),
+            grace: options.grace,
+            registry: tokio::sync::Mutex::default(),
+            controls: Mutex::default(),
+            rng: Mutex::new(rng),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Reflects a kind that is known when compiling. Asked again with the same options, gives the same reflector.
+    ///
+    /// # Errors
+    /// When the options can not be meant, or the runtime has no cluster.
+    #[cfg(feature = "client")]
+    pub async fn reflect<K: StaticKind>(&self, options: Options<K>) -> Result<Reflector<K>> {
+        self.reflect_kind(K::static_kind(), options).await
+    }
+
+    /// Reflects a kind that is known when running only, as `DynamicObject` or a struct of your own.
+    ///
+    /// # Errors
+    /// As [`reflect`](Self::reflect).
+    #[cfg(feature = "client")]
+    pub async fn reflect_kind<K: Resource>(
+        &self,
+        kind: Kind,
+        options: Options<K>,
+    ) -> Result<Reflector<K>> {
+        let cluster = self.inner.cluster.clone().ok_or(Error::NoCluster)?;
+        let served = kind.clone();
+        let source: SourceFactory<K> = Box::new(move || {
+            Ok(Rc::new(crate::client::KubernetesSource::new(cluster.connect()?, served)) as _)
+        });
+        self.register(kind, options, source).await
+    }
+
+    /// Reflects a source of your own, made on the arbiter it will live on.
+    ///
+    /// # Errors
+    /// When the options can not be meant.
+    pub async fn reflect_from<K, S>(
+        &self,
+        kind: Kind,
+        source: impl FnOnce() -> S + Send + 'static,
+        options: Options<K>,
+    ) -> Result<Reflector<K>>
+    where
+        K: Resource,
+        S: ListerWatcher<K>,
+    {
+        self.register(kind, options, Box::new(|| Ok(Rc::new(source()) as _))).await
+    }
+
+    async fn register<K: Resource>(
+        &self,
+        kind: Kind,
+        options: Options<K>,
+        source: SourceFactory<K>,
+    ) -> Result<Reflector<K>> {
+        options.check(&kind)?;
+        let key = ReflectorKey {
+            objects: TypeId::of::<K>(),
+            kind: kind.clone(),
+            options: options.fingerprint(),
+        };
+        let mut registry = self.inner.registry.lock().await;
+        let known = registry
+            .get(&key)
+            .filter(|known| known.control.status().phase != reflector::Phase::Stopped);
+        if let Some(reflector) =
+            known.and_then(|known| known.reflector.downcast_ref::<Reflector<K>>())
+        {
+            return Ok(reflector.clone());
+        }
+        let rng = lock(&self.inner.rng).fork();
+        let started =
+            self.inner.arbiters.run(move || reflector::start(kind, source, options, rng)).await;
+        let reflector: Reflector<K> = started.ok_or(Error::Stopped)??;
+        let control = reflector.control();
+        lock(&self.inner.controls).push(Arc::clone(&control));
+        registry.insert(key, Registered { reflector: Box::new(reflector.clone()), control });
+        Ok(reflector)
+    }
+
+    /// Starts an actor on one of the runtime's own threads, for programs that have no actix system of their own.
+    ///
+    /// # Errors
+    /// When the runtime has been stopped.
+    pub async fn start_actor<A>(
+        &self,
+        actor: impl FnOnce() -> A + Send + 'static,
+    ) -> Result<Addr<A>>
+    where
+        A: Actor<Context = Context<A>>,
+    {
+        self.inner.arbiters.run(move || actor().start()).await.ok_or(Error::Stopped)
+    }
+
+    /// How every reflector is doing, in the order they were asked for.
+    pub fn status(&self) -> Vec<ReflectorStatus> {
+        self.controls().iter().map(|control| control.status()).collect()
+    }
+
+    /// Whether every reflector has applied its first list, and why not.
+    pub fn readiness(&self) -> Vec<(Kind, std::result::Result<(), Option<ApiError>>)> {
+        let ready = |status: ReflectorStatus| {
+            let ready = if status.synced { Ok(()) } else { Err(status.last_error) };
+            (status.kind, ready)
+        };
+        self.status().into_iter().map(ready).collect()
+    }
+
+    /// Waits until every reflector so far has applied its first list.
+    ///
+    /// # Errors
+    /// As soon as waiting alone is known not to help one of them.
+    pub async fn synced(&self) -> std::result::Result<(), NotSynced> {
+        let controls = self.controls();
+        futures::future::try_join_all(controls.iter().map(|control| control.synced()))
+            .await
+            .map(drop)
+    }
+
+    /// Runs until SIGTERM or Ctrl-C, then stops. A second signal does not wait for subscribers.
+    ///
+    /// # Errors
+    /// When signals can not be listened for.
+    pub async fn run(&self) -> Result<()> {
+        shutdown::run(self).await
+    }
+
+    /// Stops all reflectors: no more requests at once, then what subscribers handle within the grace period, then all.
+    pub async fn stop(&self) {
+        self.stop_within(self.inner.grace).await;
+    }
+
+    pub(crate) async fn stop_within(&self, grace: Duration) {
+        let controls = self.controls();
+        join_all(controls.iter().map(|control| control.stop(grace))).await;
+        self.inner.arbiters.stop();
+    }
+
+    fn controls(&self) -> Vec<Arc<dyn Control>> {
+        lock(&self.inner.controls).clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("reflectors", &self.status()).finish_non_exhaustive()
+    }
+}
