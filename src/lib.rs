@@ -4,4 +4,6 @@
 pub mod api;
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "embedded")]
+pub mod embedded;
 pub mod object;
