@@ -109,8 +109,7 @@ impl Demo {
 
     /// A worker has done its work and says so; any other pod is evicted.
     fn finish_a_pod(&mut self) {
-        let running: Vec<Value> = self.pods_in("Running").collect();
-        let Some(mut pod) = self.random.choice(running) else { return };
+        let Some(mut pod) = self.random.choice(self.pods_in("Running")) else { return };
         if pod["metadata"]["labels"]["app"] == "worker" {
             pod["status"]["phase"] = json!("Succeeded");
             pod["status"]["containerStatuses"][0]["ready"] = json!(false);
@@ -122,10 +121,10 @@ impl Demo {
 
     /// Does the first thing there is to do; a cluster at rest has heartbeats only.
     fn work_towards_what_is_wanted(&mut self) {
-        if let Some(pod) = self.pods_in("Succeeded").next() {
+        if let Some(pod) = self.pods_in("Succeeded").pop() {
             return self.delete(&pod);
         }
-        if let Some(pod) = self.pods_in("Pending").next() {
+        if let Some(pod) = self.pods_in("Pending").pop() {
             return self.run(pod);
         }
         for deployment in self.server.values(&deployments()) {
@@ -185,8 +184,10 @@ impl Demo {
         })
     }
 
-    fn pods_in(&self, phase: &str) -> impl Iterator<Item = Value> {
-        self.server.values(&pods()).into_iter().filter(move |pod| pod["status"]["phase"] == phase)
+    fn pods_in(&self, phase: &str) -> Vec<Value> {
+        let mut pods = self.server.values(&pods());
+        pods.retain(|pod| pod["status"]["phase"] == phase);
+        pods
     }
 
     fn pods_of(&self, deployment: &Value) -> Vec<Value> {

@@ -1,5 +1,7 @@
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use kube_core::Version;
 use serde_json::{Value, json};
 
 use super::failure::{Failure, json_response, text_response};
@@ -62,6 +64,10 @@ fn groups(model: &Model) -> BTreeMap<&str, Vec<&str>> {
         if !versions.contains(&served.kind.version.as_ref()) {
             versions.push(&served.kind.version);
         }
+    }
+    // The first one is preferred: the stablest, then the newest.
+    for versions in groups.values_mut() {
+        versions.sort_by_key(|version| Reverse(Version::parse(version).priority()));
     }
     groups
 }

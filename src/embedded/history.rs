@@ -137,6 +137,6 @@ mod tests {
         history.forget(2);
         assert_eq!(history.floor(), 2);
         assert_eq!(history.after(1).unwrap().count(), 1);
-        assert_eq!(history.rewind(&Objects::new(), 1), Err(Overtaken));
+        assert!(history.rewind(&Objects::new(), 1).is_err());
     }
 }

@@ -33,7 +33,7 @@ struct Watch {
     served: Arc<Served>,
     selection: Selection,
     form: Form,
-    begin: Option<Begin>,
+    opening: Opening,
     /// Everything up to this revision has been shown.
     shown: u64,
     /// Bookmarks up to this revision tell nothing new.
@@ -48,6 +48,17 @@ struct Seat {
     server: ApiServer,
     resource: ResourceId,
     number: u64,
+}
+
+/// What comes before the live events.
+enum Opening {
+    Done,
+    InitialEvents {
+        not_older_than: u64,
+        marked_end: bool,
+    },
+    /// The version asked for is gone. Kubernetes says so in the stream.
+    Expired(Box<Failure>),
 }
 
 /// When a bookmark is due.
@@ -89,17 +100,23 @@ impl ApiServer {
             options.timeout.unwrap_or_else(|| Duration::from_secs(model.random.u64(1800..3600)));
         let now = Instant::now();
         let deadline = now + timeout;
-        let start = match options.begin {
-            Begin::After(revision) => revision,
-            Begin::Now => model.revision(),
-            Begin::InitialEvents { .. } => 0,
+        let floor = model.collections[resource].history.floor();
+        let (start, opening) = match options.begin {
+            Begin::After(revision) if revision < floor => {
+                (revision, Opening::Expired(Box::new(Failure::too_old(revision, floor))))
+            }
+            Begin::After(revision) => (revision, Opening::Done),
+            Begin::Now => (model.revision(), Opening::Done),
+            Begin::InitialEvents { not_older_than, marked_end } => {
+                (0, Opening::InitialEvents { not_older_than, marked_end })
+            }
         };
         let watch = Watch {
             seat: Seat::take(self, &mut model, resource),
             served,
             selection,
             form,
-            begin: Some(options.begin),
+            opening,
             shown: start,
             start,
             bookmarks: match options.bookmarks {
@@ -126,11 +143,15 @@ impl ApiServer {
 impl Watch {
     /// The next bytes, and the watch if it goes on.
     async fn next_chunk(mut self) -> Option<(Result<Bytes, ApiError>, Option<Self>)> {
-        if let Some(begin) = self.begin.take() {
-            match self.opening(begin).await {
-                Ok(chunk) if chunk.is_empty() => {}
-                Ok(chunk) => return Some((Ok(chunk.into()), Some(self))),
-                Err(failure) => return Some((Ok(error_frame(&failure).into()), None)),
+        match std::mem::replace(&mut self.opening, Opening::Done) {
+            Opening::Done => {}
+            Opening::Expired(failure) => return Some((Ok(error_frame(&failure).into()), None)),
+            Opening::InitialEvents { not_older_than, marked_end } => {
+                match self.initial_events(not_older_than, marked_end).await {
+                    Ok(chunk) if chunk.is_empty() => {}
+                    Ok(chunk) => return Some((Ok(chunk.into()), Some(self))),
+                    Err(failure) => return Some((Ok(error_frame(&failure).into()), None)),
+                }
             }
         }
         let server = self.seat.server.clone();
@@ -155,20 +176,11 @@ impl Watch {
         }
     }
 
-    /// What comes before the live events.
-    async fn opening(&mut self, begin: Begin) -> Result<Vec<u8>, Failure> {
-        let (not_older_than, marked_end) = match begin {
-            Begin::InitialEvents { not_older_than, marked_end } => (not_older_than, marked_end),
-            Begin::Now => return Ok(Vec::new()),
-            Begin::After(revision) => {
-                let server = self.seat.server.clone();
-                let floor = lock(&server.model).collections[&self.seat.resource].history.floor();
-                return match revision < floor {
-                    true => Err(Failure::too_old(revision, floor)),
-                    false => Ok(Vec::new()),
-                };
-            }
-        };
+    async fn initial_events(
+        &mut self,
+        not_older_than: u64,
+        marked_end: bool,
+    ) -> Result<Vec<u8>, Failure> {
         let server = self.seat.server.clone();
         server.wait_for(not_older_than).await?;
         let model = lock(&server.model);
