@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::failure::{Failure, json_response, text_response};
 use super::model::Model;
+use super::openapi;
 use super::resources::Served;
 use crate::client::Response;
 
@@ -18,6 +19,8 @@ pub(super) fn answer(model: &Model, path: &[String]) -> Response {
     let found = match path.as_slice() {
         ["readyz" | "livez" | "healthz", ..] => return text_response(200, "ok"),
         ["version"] => Some(version()),
+        ["openapi", "v3"] => Some(openapi::index(model)),
+        ["openapi", "v3", rest @ ..] => openapi::description(model, &rest.join("/")),
         ["api"] => Some(core_versions()),
         ["apis"] => Some(group_list(model)),
         ["apis", group] => groups(model).get(group).map(|versions| {

@@ -36,6 +36,7 @@ mod faults;
 mod history;
 mod in_process;
 mod model;
+mod openapi;
 mod options;
 mod reads;
 mod resources;

@@ -82,3 +82,15 @@ async fn a_method_that_makes_no_sense_is_not_allowed() {
         );
     }
 }
+
+#[tokio::test]
+async fn kubectl_is_told_that_the_server_validates() {
+    let server = ApiServer::new();
+    let (_, index) = get(&server, "/openapi/v3", &[]).await;
+    let path = index["paths"]["apis/apps/v1"]["serverRelativeURL"].as_str().unwrap();
+    let (_, description) = get(&server, path, &[]).await;
+    let patch =
+        &description["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"];
+    assert_eq!(patch["parameters"][0]["name"], "fieldValidation");
+    assert_eq!(patch["x-kubernetes-group-version-kind"]["kind"], "Deployment");
+}
