@@ -5,6 +5,8 @@ pub mod api;
 pub mod cache;
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "embedded")]
+pub mod embedded;
 pub mod object;
 pub mod reflector;
 pub mod runtime;

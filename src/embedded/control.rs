@@ -1,0 +1,138 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::failure::Failure;
+use super::faults::{Filter, PlannedBody, RawAnswer, SeenRequest, Switch, Verb};
+use super::model::Interruption;
+use super::resources::ResourceId;
+use super::watch::error_frame;
+use super::{ApiServer, lock};
+use crate::api::Status;
+use crate::object::{Kind, ObjectKey};
+
+/// What goes wrong, and what was asked.
+impl ApiServer {
+    /// Forgets what happened up to now: open watches go on, but nobody resumes or pages on from before.
+    pub fn forget_history(&self) {
+        let mut model = lock(&self.model);
+        let now = model.revision();
+        model.collections.values_mut().for_each(|collection| collection.history.forget(now));
+    }
+
+    /// Keeps at most so many events of each kind; who is further behind loses the watch.
+    pub fn limit_history(&self, events: usize) {
+        let mut model = lock(&self.model);
+        model.collections.values_mut().for_each(|collection| collection.history.set_limit(events));
+    }
+
+    /// Ends all open watches, as a server does that shuts down.
+    pub fn cut_watches(&self) {
+        lock(&self.model).interrupt(&Interruption::End, |_| true);
+    }
+
+    /// Breaks the connections of all open watches.
+    pub fn break_watches(&self) {
+        lock(&self.model).interrupt(&Interruption::Break, |_| true);
+    }
+
+    /// Ends all open watches of a kind with an `ERROR` event.
+    pub fn fail_watches(&self, kind: &Kind, status: Status) {
+        let frame = Bytes::from(error_frame(&Failure::from(status)));
+        let resource = ResourceId::of(kind);
+        let mut model = lock(&self.model);
+        model.interrupt(&Interruption::Raw(frame), |watched| *watched == resource);
+        model.interrupt(&Interruption::End, |watched| *watched == resource);
+    }
+
+    /// Sends bytes as they are into all open watches of a kind.
+    pub fn emit_raw_frame(&self, kind: &Kind, bytes: impl Into<Bytes>) {
+        let resource = ResourceId::of(kind);
+        let frame = Interruption::Raw(bytes.into());
+        lock(&self.model).interrupt(&frame, |watched| *watched == resource);
+    }
+
+    /// Shows `text` instead of an object from now on: in lists, and to watches as `MODIFIED`.
+    ///
+    /// # Errors
+    /// When there is no such object.
+    pub fn corrupt(
+        &self,
+        kind: &Kind,
+        key: &ObjectKey,
+        text: impl Into<Bytes>,
+    ) -> Result<(), Status> {
+        let corrupted = lock(&self.model).corrupt(&ResourceId::of(kind), key, text.into());
+        corrupted.map_err(|failure| failure.status)
+    }
+
+    /// Answers the next `times` requests with a failure; `usize::MAX` for all of them.
+    pub fn refuse(&self, filter: Filter, status: Status, times: usize) {
+        lock(&self.model).faults.plan(filter, PlannedBody::Status(Box::new(status)), times);
+    }
+
+    /// Answers the next `times` requests with anything, as a proxy might.
+    pub fn answer_with(&self, filter: Filter, answer: RawAnswer, times: usize) {
+        lock(&self.model).faults.plan(filter, PlannedBody::Raw(answer), times);
+    }
+
+    /// Answers later; no delay ends it.
+    pub fn delay(&self, filter: Filter, delay: Duration) {
+        lock(&self.model).faults.delay(filter, delay);
+    }
+
+    /// Sends no bookmarks, not even the one that ends initial events, until released.
+    pub fn hold_bookmarks(&self, held: bool) {
+        self.switch(Switch::BookmarksHeld, held);
+    }
+
+    /// Refuses connections made in process. The HTTP door stays open.
+    pub fn refuse_connections(&self, refused: bool) {
+        self.switch(Switch::ConnectionsRefused, refused);
+    }
+
+    /// Refuses `sendInitialEvents`, as servers do before 1.32 and in 1.33.
+    #[must_use]
+    pub fn without_streaming_lists(self) -> Self {
+        self.allow_streaming_lists(false);
+        self
+    }
+
+    /// Takes or refuses `sendInitialEvents` from now on.
+    pub fn allow_streaming_lists(&self, allowed: bool) {
+        self.switch(Switch::StreamingListsOff, !allowed);
+    }
+
+    fn switch(&self, switch: Switch, on: bool) {
+        let mut model = lock(&self.model);
+        model.faults.set(switch, on);
+        model.wake_watches();
+    }
+
+    /// Answers 403 to a verb on a kind. Open watches go on.
+    pub fn forbid(&self, kind: &Kind, verb: Verb) {
+        lock(&self.model).faults.forbid(ResourceId::of(kind), verb);
+    }
+
+    /// Takes [`forbid`](Self::forbid) back.
+    pub fn permit(&self, kind: &Kind, verb: Verb) {
+        lock(&self.model).faults.permit(&ResourceId::of(kind), verb);
+    }
+
+    /// Ends every fault: planned answers, delays, missing rights and what is held or refused.
+    pub fn heal(&self) {
+        let mut model = lock(&self.model);
+        model.faults = Default::default();
+        model.wake_watches();
+    }
+
+    /// What was asked, oldest first. Only the last ten thousand requests are remembered.
+    pub fn requests(&self) -> Vec<SeenRequest> {
+        lock(&self.model).requests.iter().cloned().collect()
+    }
+
+    /// How many watches are being read.
+    pub fn open_watches(&self) -> usize {
+        lock(&self.model).open_watches.len()
+    }
+}

@@ -1,0 +1,228 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::failure::{Failure, whole_response};
+use super::resources::ResourceId;
+use crate::api::Status;
+use crate::client::Response;
+use crate::object::Kind;
+
+/// What a request asks for, as RBAC names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    /// One object.
+    Get,
+    /// All objects of a collection.
+    List,
+    /// Changes of a collection.
+    Watch,
+    /// A new object.
+    Create,
+    /// A new state of an object.
+    Update,
+    /// A change of parts of an object.
+    Patch,
+    /// One object gone.
+    Delete,
+    /// All objects of a collection gone.
+    DeleteCollection,
+    /// Which kinds there are, the version, health: anything but objects.
+    Discover,
+}
+
+impl Verb {
+    /// As RBAC rules write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get | Self::Discover => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+        }
+    }
+}
+
+/// Which requests a fault hits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    verb: Option<Verb>,
+    resource: Option<ResourceId>,
+}
+
+impl Filter {
+    /// Every request.
+    pub fn everything() -> Self {
+        Self::default()
+    }
+
+    /// Requests with a verb.
+    pub fn verb(verb: Verb) -> Self {
+        Self { verb: Some(verb), resource: None }
+    }
+
+    /// Requests for a kind.
+    pub fn kind(kind: &Kind) -> Self {
+        Self::everything().of(kind)
+    }
+
+    /// Of these, only the requests for a kind.
+    #[must_use]
+    pub fn of(self, kind: &Kind) -> Self {
+        Self { resource: Some(ResourceId::of(kind)), ..self }
+    }
+
+    fn hits(&self, verb: Verb, resource: Option<&ResourceId>) -> bool {
+        self.verb.is_none_or(|wanted| wanted == verb)
+            && self.resource.as_ref().is_none_or(|wanted| Some(wanted) == resource)
+    }
+}
+
+/// A request the server has seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenRequest {
+    /// What it asked for.
+    pub verb: Verb,
+    /// The path, escaped.
+    pub path: String,
+    /// The query, unescaped.
+    pub query: Vec<(String, String)>,
+    /// When it arrived.
+    pub at: Instant,
+}
+
+impl SeenRequest {
+    /// The value of a query parameter.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// An answer given instead of the right one, as any proxy on the way might give it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawAnswer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The `Content-Type` header.
+    pub content_type: String,
+    /// The `Retry-After` header, in seconds.
+    pub retry_after: Option<u64>,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl RawAnswer {
+    /// A `text/plain` answer, as from an overloaded server or a proxy.
+    pub fn text(status: u16, body: impl Into<Bytes>) -> Self {
+        let content_type = "text/plain; charset=utf-8".to_owned();
+        Self { status, content_type, retry_after: None, body: body.into() }
+    }
+
+    /// The same, asking to come back later.
+    #[must_use]
+    pub fn retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
+    }
+}
+
+/// What goes wrong on purpose.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    answers: Vec<PlannedAnswer>,
+    delays: Vec<(Filter, Duration)>,
+    forbidden: Vec<(ResourceId, Verb)>,
+    switches: Vec<Switch>,
+}
+
+#[derive(Debug)]
+struct PlannedAnswer {
+    filter: Filter,
+    answer: PlannedBody,
+    times: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum PlannedBody {
+    Status(Box<Status>),
+    Raw(RawAnswer),
+}
+
+/// Something that is on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Switch {
+    BookmarksHeld,
+    ConnectionsRefused,
+    StreamingListsOff,
+}
+
+impl Faults {
+    pub(super) fn plan(&mut self, filter: Filter, answer: PlannedBody, times: usize) {
+        self.answers.push(PlannedAnswer { filter, answer, times });
+    }
+
+    /// Takes the next answer planned for such a request; the plan made first goes first.
+    pub(super) fn planned(
+        &mut self,
+        verb: Verb,
+        resource: Option<&ResourceId>,
+    ) -> Option<PlannedBody> {
+        let hit = self.answers.iter_mut().find(|plan| plan.filter.hits(verb, resource))?;
+        hit.times = hit.times.saturating_sub(1);
+        let answer = hit.answer.clone();
+        self.answers.retain(|plan| plan.times > 0);
+        Some(answer)
+    }
+
+    pub(super) fn delay(&mut self, filter: Filter, delay: Duration) {
+        self.delays.retain(|(other, _)| *other != filter);
+        if !delay.is_zero() {
+            self.delays.push((filter, delay));
+        }
+    }
+
+    pub(super) fn delay_of(&self, verb: Verb, resource: Option<&ResourceId>) -> Duration {
+        let hits = self.delays.iter().filter(|(filter, _)| filter.hits(verb, resource));
+        hits.map(|(_, delay)| *delay).sum()
+    }
+
+    pub(super) fn forbid(&mut self, resource: ResourceId, verb: Verb) {
+        self.forbidden.push((resource, verb));
+    }
+
+    pub(super) fn permit(&mut self, resource: &ResourceId, verb: Verb) {
+        self.forbidden.retain(|(other, denied)| other != resource || *denied != verb);
+    }
+
+    pub(super) fn is_forbidden(&self, resource: &ResourceId, verb: Verb) -> bool {
+        self.forbidden.iter().any(|(other, denied)| other == resource && *denied == verb)
+    }
+
+    pub(super) fn set(&mut self, switch: Switch, on: bool) {
+        self.switches.retain(|other| *other != switch);
+        if on {
+            self.switches.push(switch);
+        }
+    }
+
+    pub(super) fn is_on(&self, switch: Switch) -> bool {
+        self.switches.contains(&switch)
+    }
+}
+
+impl PlannedBody {
+    pub(super) fn response(self) -> Response {
+        match self {
+            Self::Status(status) => Failure::from(*status).response(),
+            Self::Raw(raw) => {
+                let mut response = whole_response(raw.status, &raw.content_type, raw.body);
+                response.retry_after = raw.retry_after;
+                response
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::continue_token::ContinueToken;
+use super::failure::{Failure, JSON, whole_response};
+use super::history::{Objects, Overtaken};
+use super::model::{Collection, Model};
+use super::options::{ListOptions, ListVersion, Query, negotiate, parse_version};
+use super::resources::ResourceId;
+use super::route::Call;
+use super::selection::Selection;
+use super::stored::{Form, Stored};
+use super::{ApiServer, lock};
+use crate::client::Response;
+use crate::object::ObjectKey;
+
+/// How long a request waits for a version the server has not reached.
+const FRESHNESS_PATIENCE: Duration = Duration::from_secs(3);
+
+/// One page of a list.
+struct Page<'a> {
+    revision: u64,
+    objects: Vec<(&'a ObjectKey, &'a Arc<Stored>)>,
+    /// How many objects come after this page.
+    remaining: usize,
+}
+
+impl ApiServer {
+    pub(super) async fn get(
+        &self,
+        call: &Call,
+        resource: &ResourceId,
+        key: &ObjectKey,
+    ) -> Result<Response, Failure> {
+        let form = negotiate(&call.accept)?;
+        let version = Query(&call.query).text("resourceVersion");
+        let revision = parse_version(version).ok_or_else(|| {
+            Failure::bad_request(format!("invalid resource version: {version:?}"))
+        })?;
+        self.wait_for(revision).await?;
+        let object = lock(&self.model).existing(resource, key)?;
+        Ok(whole_response(200, JSON, object.text(form)))
+    }
+
+    pub(super) async fn list(
+        &self,
+        call: &Call,
+        resource: &ResourceId,
+        namespace: Option<&str>,
+    ) -> Result<Response, Failure> {
+        let query = Query(&call.query);
+        let form = negotiate(&call.accept)?;
+        let options = ListOptions::parse(query)?;
+        let served = lock(&self.model).served(resource)?;
+        let (labels, fields) = (query.text("labelSelector"), query.text("fieldSelector"));
+        let selection = Selection::parse(&served, namespace, labels, fields)?;
+
+        let (ListVersion::NotOlderThan(revision) | ListVersion::Exact(revision)) = options.version;
+        self.wait_for(revision).await?;
+        let body = list(&lock(&self.model), resource, &selection, options, form)?;
+        Ok(whole_response(200, JSON, body))
+    }
+
+    /// Waits until the server has reached a revision, as long as Kubernetes does.
+    pub(super) async fn wait_for(&self, revision: u64) -> Result<(), Failure> {
+        let mut revisions = lock(&self.model).revisions();
+        let reached = revisions.wait_for(|current| *current >= revision);
+        match tokio::time::timeout(FRESHNESS_PATIENCE, reached).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Failure::too_large(revision, lock(&self.model).revision())),
+        }
+    }
+}
+
+fn list(
+    model: &Model,
+    resource: &ResourceId,
+    selection: &Selection,
+    options: ListOptions,
+    form: Form,
+) -> Result<Bytes, Failure> {
+    model.served(resource)?;
+    let collection = &model.collections[resource];
+    let after = options.continue_token.as_ref().map(ContinueToken::last_key);
+    let (pinned, expired) = match (options.continue_token, options.version) {
+        (Some(token), _) => {
+            let pinned = token.revision();
+            (pinned, Failure::continue_too_old(token.at_newest().encode()))
+        }
+        (None, ListVersion::Exact(revision)) => (Some(revision), Failure::list_too_old()),
+        (None, ListVersion::NotOlderThan(_)) => (None, Failure::list_too_old()),
+    };
+    let past: Objects;
+    let (revision, objects) = match pinned {
+        Some(revision) => {
+            past = collection
+                .history
+                .rewind(&collection.objects, revision)
+                .map_err(|Overtaken| expired)?;
+            (revision, &past)
+        }
+        None => (model.revision(), &collection.objects),
+    };
+    let page = page(revision, objects, selection, after, options.limit);
+    Ok(write_list(collection, &page, selection, form))
+}
+
+fn page<'a>(
+    revision: u64,
+    objects: &'a Objects,
+    selection: &Selection,
+    after: Option<ObjectKey>,
+    limit: Option<usize>,
+) -> Page<'a> {
+    let (mut from, mut to) = (Bound::Unbounded, Bound::Unbounded);
+    if let Some(namespace) = &selection.namespace {
+        let (first, end) = ObjectKey::bounds_of(namespace);
+        (from, to) = (Bound::Included(first), Bound::Excluded(end));
+    }
+    if let Some(key) = after {
+        from = Bound::Excluded(key);
+    }
+    let mut selected =
+        objects.range((from, to)).filter(|(key, object)| selection.matches(key, object));
+    let page = selected.by_ref().take(limit.unwrap_or(usize::MAX)).collect();
+    Page { revision, objects: page, remaining: selected.count() }
+}
+
+fn write_list(
+    collection: &Collection,
+    page: &Page<'_>,
+    selection: &Selection,
+    form: Form,
+) -> Bytes {
+    let kind = &collection.served.kind;
+    let (list_kind, api_version) = match form {
+        Form::Whole => (format!("{}List", kind.kind), kind.api_version()),
+        Form::MetadataOnly => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".into()),
+    };
+    let mut more = String::new();
+    if let (1.., Some((last, _))) = (page.remaining, page.objects.last()) {
+        let token = ContinueToken::pinned(page.revision, last).encode();
+        more = format!(r#","continue":"{token}""#);
+        if selection.selects_all() {
+            more += &format!(r#","remainingItemCount":{}"#, page.remaining);
+        }
+    }
+    let revision = page.revision;
+    let mut body = format!(
+        r#"{{"kind":"{list_kind}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{revision}"{more}}},"items":["#
+    )
+    .into_bytes();
+    for (index, (_, object)) in page.objects.iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        object.write_item_into(&mut body, form, collection.served.origin);
+    }
+    body.extend_from_slice(b"]}");
+    body.into()
+}

@@ -1,0 +1,41 @@
+//! The same answers through a real socket, on the real clock.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+
+use super::{pod, server_with};
+
+#[actix_rt::test]
+async fn objects_can_be_listed_written_and_watched_over_http() {
+    let serving = server_with(&["a"]).start().await.unwrap();
+    let client = awc::Client::builder().timeout(Duration::from_secs(10)).finish();
+    let url = |rest: &str| format!("{}{rest}", serving.url());
+
+    let mut response = client.get(url("/api/v1/pods?limit=5")).send().await.unwrap();
+    assert_eq!(response.headers().get("content-type").unwrap(), "application/json");
+    let list: Value = serde_json::from_slice(&response.body().await.unwrap()).unwrap();
+    assert_eq!(list["kind"], "PodList");
+
+    let mut stream =
+        client.get(url("/api/v1/pods?watch=true&resourceVersion=2")).send().await.unwrap();
+    assert_eq!(stream.status(), 200, "the head arrives before the first event");
+
+    let body = pod("b", json!({})).to_string();
+    let post = client.post(url("/api/v1/namespaces/default/pods"));
+    let created = post.content_type("application/json").send_body(body).await.unwrap();
+    assert_eq!(created.status(), 201);
+
+    let chunk = tokio::time::timeout(Duration::from_secs(10), stream.next()).await.unwrap();
+    let event: Value = serde_json::from_slice(&chunk.unwrap().unwrap()).unwrap();
+    assert_eq!(
+        (&event["type"], &event["object"]["metadata"]["name"]),
+        (&json!("ADDED"), &json!("b"))
+    );
+
+    serving.server().cut_watches();
+    let end = tokio::time::timeout(Duration::from_secs(10), stream.next()).await.unwrap();
+    assert!(end.is_none());
+    serving.stop().await;
+}
