@@ -112,8 +112,10 @@ pub(super) enum WatchEnd {
 }
 
 /// What to do now.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Effect {
+    /// Tell everybody what went wrong.
+    Report(ApiError),
     List(ListRequest),
     StreamList(WatchRequest),
     Watch(WatchRequest),
@@ -180,7 +182,7 @@ impl Machine {
                 self.state = State::Watching { since: now };
                 Vec::new()
             }
-            Input::ListFailed(error) => self.list_failed(&error, now),
+            Input::ListFailed(error) => self.list_failed(error, now),
             Input::WatchOpened => {
                 if let State::OpeningWatch { since } = self.state {
                     self.state = State::Watching { since };
@@ -217,9 +219,9 @@ impl Machine {
         self.failures_in_place = 0;
     }
 
-    fn list_failed(&mut self, error: &ApiError, now: Instant) -> Vec<Effect> {
+    fn list_failed(&mut self, error: ApiError, now: Instant) -> Vec<Effect> {
         self.stale(&error.to_string(), now);
-        match error.recovery() {
+        let effects = match error.recovery() {
             Recovery::Relist | Recovery::ReadNewest if self.asked_for_position() => {
                 self.read = Read::Newest;
                 match error.retry_after() {
@@ -228,7 +230,8 @@ impl Machine {
                 }
             }
             _ => self.back_off(error.retry_after(), Next::Snapshot, now),
-        }
+        };
+        reporting(error, effects)
     }
 
     fn streaming_list_ended(&mut self, end: WatchEnd, now: Instant) -> Vec<Effect> {
@@ -249,12 +252,12 @@ impl Machine {
                 self.streaming = Streaming::NotBefore(now + STREAMING_PAUSE);
                 self.snapshot(now)
             }
-            // The server, or the right to it, may still do for a plain list.
+            // The server, or the right to it, may still do for a plain list, which will tell.
             ApiError::Internal { .. }
             | ApiError::Forbidden { .. }
             | ApiError::NotAllowed { .. }
             | ApiError::Malformed { .. } => self.list(now),
-            _ => self.list_failed(&error, now),
+            _ => self.list_failed(error, now),
         }
     }
 
@@ -274,12 +277,11 @@ impl Machine {
         self.failures_in_place = if got_further { 0 } else { self.failures_in_place + 1 };
         let error = match end {
             WatchEnd::Closed | WatchEnd::NoEndOfInitialEvents => {
+                self.failures_in_place = 0;
                 if lived >= HEALTHY_LIFE {
-                    self.failures_in_place = 0;
                     let delay = self.first_delay();
                     return self.wait(delay, Next::Watch, now);
                 }
-                self.failures_in_place = 0;
                 self.stale("the watch ended early", now);
                 return self.back_off(None, Next::Watch, now);
             }
@@ -295,11 +297,13 @@ impl Machine {
                 Next::Snapshot
             }
         };
-        if error.recovery() == Recovery::Relist && lived >= HEALTHY_LIFE {
+        let effects = if error.recovery() == Recovery::Relist && lived >= HEALTHY_LIFE {
             let delay = self.first_delay();
-            return self.wait(delay, next, now);
-        }
-        self.back_off(error.retry_after(), next, now)
+            self.wait(delay, next, now)
+        } else {
+            self.back_off(error.retry_after(), next, now)
+        };
+        reporting(error, effects)
     }
 
     /// Whether the watch fails at the same place again and again, because of what it is told there.
@@ -385,6 +389,7 @@ impl Machine {
         vec![Effect::Wait(delay)]
     }
 
+    /// Nothing is stale before the first list.
     fn stale(&mut self, reason: &str, now: Instant) {
         let since = match &self.freshness {
             Freshness::Unknown => return,
@@ -393,4 +398,8 @@ impl Machine {
         };
         self.freshness = Freshness::Stale { since, reason: reason.to_owned() };
     }
+}
+
+fn reporting(error: ApiError, effects: Vec<Effect>) -> Vec<Effect> {
+    std::iter::once(Effect::Report(error)).chain(effects).collect()
 }

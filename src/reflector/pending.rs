@@ -58,15 +58,19 @@ impl<K: Resource> Pending<K> {
         Self { waiting, at_most, coalesced: 0 }
     }
 
+    /// How many events, or objects, wait. The end of the first snapshot is neither.
     pub(super) fn len(&self) -> usize {
         match &self.waiting {
             Waiting::InOrder(events) => events.len(),
-            Waiting::PerObject(objects) => objects.len(),
+            Waiting::PerObject(objects) => objects.entries.len(),
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
+        match &self.waiting {
+            Waiting::InOrder(events) => events.is_empty(),
+            Waiting::PerObject(objects) => objects.is_empty(),
+        }
     }
 
     pub(super) fn coalesced(&self) -> u64 {
@@ -130,12 +134,8 @@ impl<K: Resource> Default for PerObject<K> {
 }
 
 impl<K: Resource> PerObject<K> {
-    fn len(&self) -> usize {
-        self.entries.len() + usize::from(self.synced.is_some())
-    }
-
     fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.entries.is_empty() && self.synced.is_none()
     }
 
     /// Returns whether the event was joined with an earlier one.

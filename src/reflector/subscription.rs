@@ -174,9 +174,7 @@ impl<K: Resource> Subscriber<K> {
     pub(super) fn tell(&self, publish: &Publish<K>) {
         self.change(|backlog| {
             let told = backlog.told.generation();
-            if told >= publish.after.generation() {
-                return;
-            }
+            // A resync has events, but leads nowhere else.
             if told == publish.before {
                 for event in &publish.events {
                     let is_for_others = event.cause() == Some(Cause::Resync)
@@ -185,8 +183,10 @@ impl<K: Resource> Subscriber<K> {
                         backlog.pending.push(event.clone());
                     }
                 }
-            } else {
+            } else if told < publish.after.generation() {
                 backlog.rebase(&publish.after);
+            } else {
+                return;
             }
             backlog.told = Arc::clone(&publish.after);
         });

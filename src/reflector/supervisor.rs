@@ -47,15 +47,9 @@ pub(super) enum Outcome {
 
 impl<K: Resource> Supervisor<K> {
     fn step(&mut self, input: Input, context: &mut Context<Self>) {
-        match &input {
-            Input::ListFailed(error) | Input::WatchEnded { end: WatchEnd::Failed(error), .. } => {
-                self.report(error);
-            }
-            Input::WatchOpened | Input::InitialEventsEnded { .. } => {
-                self.standing = Standing::Normal;
-                self.shared.progress.send_modify(|progress| progress.last_error = None);
-            }
-            _ => {}
+        if let Input::WatchOpened | Input::InitialEventsEnded { .. } = &input {
+            self.standing = Standing::Normal;
+            self.shared.progress.send_modify(|progress| progress.last_error = None);
         }
         let effects = self.machine.step(input, Instant::now());
         self.show_progress();
@@ -72,6 +66,7 @@ impl<K: Resource> Supervisor<K> {
                     supervisor.step(Input::WaitOver, context);
                 });
             }
+            Effect::Report(error) => self.report(&error),
             Effect::Abort => self.abort(),
             Effect::List(request) => {
                 self.begin(context, |supervisor, context| supervisor.list(request, context))

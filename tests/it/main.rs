@@ -1,0 +1,6 @@
+//! Components together: reflectors against the embedded API server, on a paused clock unless a test says otherwise.
+
+mod bootstrap;
+mod recovery;
+mod subscribers;
+mod support;

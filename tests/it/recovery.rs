@@ -1,0 +1,284 @@
+//! After loss: what the reflector asks, and what its subscribers are told.
+
+use k8s_openapi::api::core::v1::Pod;
+use kubeflect::Options;
+use kubeflect::api::{ApiError, Status};
+use kubeflect::embedded::{Filter, Verb};
+use kubeflect::object::StaticKind as _;
+use kubeflect::reflector::{Freshness, NotSynced, Phase, StreamingLists};
+
+use crate::support::{
+    Recorder, World, cached, key, on_a_paused_clock, pass, settle, told, told_why,
+};
+
+fn status(code: u16, reason: &str) -> Status {
+    Status { status: "Failure".to_owned(), reason: reason.to_owned(), code, ..Status::default() }
+}
+
+#[test]
+fn a_cut_watch_goes_on_from_where_it_was() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let pods = world.reflect().await;
+        let (recorder, log) = Recorder::start();
+        pods.subscribe(recorder).await.unwrap();
+        pods.synced().await.unwrap();
+        settle().await;
+        told(&log);
+        for _ in 0..3 {
+            world.server.cut_watches();
+            world.touch("a");
+            pass(60).await;
+        }
+        assert_eq!(told_why(&log), ["updated a (Watch)"; 3]);
+        assert_eq!(
+            (world.seen("list"), world.seen("streaming list")),
+            (0, 1),
+            "nothing was listed again"
+        );
+    });
+}
+
+#[test]
+fn an_expired_watch_relists_and_tells_what_was_missed() {
+    for streaming in [StreamingLists::WherePossible, StreamingLists::Never] {
+        on_a_paused_clock(async {
+            let world = World::new().pods(&["kept", "gone", "changed"]);
+            let pods = world.reflect_with(Options::all().streaming_lists(streaming)).await;
+            let (recorder, log) = Recorder::start();
+            pods.subscribe(recorder).await.unwrap();
+            pods.synced().await.unwrap();
+            pass(300).await;
+            told(&log);
+
+            world.server.refuse_connections(true);
+            world.server.break_watches();
+            world.delete("gone");
+            world.touch("changed");
+            world.create("new");
+            world.server.forget_history();
+            world.server.refuse_connections(false);
+            pass(60).await;
+            let mut told = told_why(&log);
+            told.sort();
+            assert_eq!(
+                told,
+                ["added new (Relist)", "deleted gone (Relist)", "updated changed (Relist)"]
+            );
+            assert_eq!(cached(&pods), world.truth());
+            assert!(log.lock().unwrap().violations.is_empty());
+        });
+    }
+}
+
+#[test]
+fn an_object_created_again_under_its_name_is_deleted_and_added() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let pods = world.reflect().await;
+        let (recorder, log) = Recorder::start();
+        pods.subscribe(recorder).await.unwrap();
+        pods.synced().await.unwrap();
+        settle().await;
+        told(&log);
+        world.server.break_watches();
+        world.delete("a");
+        world.create("a");
+        world.server.forget_history();
+        pass(60).await;
+        assert_eq!(told_why(&log), ["deleted a (Relist)", "added a (Relist)"]);
+    });
+}
+
+#[test]
+fn an_expired_page_restarts_the_list_without_pages_pg_5() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a", "b", "c"]);
+        let expired = Filter::verb(Verb::List);
+        let options = Options::all().page_size(2).streaming_lists(StreamingLists::Never);
+        // The second page is refused: the first request goes through.
+        world.server.delay(expired.clone(), std::time::Duration::from_secs(1));
+        let pods = world.reflect_with(options).await;
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        world.server.refuse(expired, status(410, "Expired"), 1);
+        pods.synced().await.unwrap();
+        let lists: Vec<_> = world
+            .server
+            .requests()
+            .into_iter()
+            .filter(|seen| seen.parameter("watch").is_none())
+            .collect();
+        let limits: Vec<Option<&str>> = lists.iter().map(|seen| seen.parameter("limit")).collect();
+        assert_eq!(limits, [Some("2"), Some("2"), None]);
+        assert_eq!(pods.store().len(), 3);
+    });
+}
+
+#[test]
+fn too_many_requests_keeps_the_position_and_waits_as_asked() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let pods = world.reflect().await;
+        pods.synced().await.unwrap();
+        let busy =
+            kubeflect::embedded::RawAnswer::text(429, "Too many requests, please try again later.")
+                .retry_after(20);
+        world.server.answer_with(Filter::verb(Verb::Watch), busy, 1);
+        world.server.break_watches();
+        world.touch("a");
+        pass(15).await;
+        assert_ne!(cached(&pods), world.truth(), "not before the server said so");
+        pass(50).await;
+        assert_eq!(cached(&pods), world.truth());
+        assert_eq!((world.seen("list"), world.seen("streaming list")), (0, 1));
+    });
+}
+
+#[test]
+fn missing_rights_are_a_typed_reason_not_an_endless_wait() {
+    on_a_paused_clock(async {
+        let world = World::new();
+        world.server.forbid(&Pod::static_kind(), Verb::List);
+        world.server.forbid(&Pod::static_kind(), Verb::Watch);
+        let pods = world.reflect().await;
+        let error = pods.synced().await.unwrap_err();
+        assert!(
+            matches!(error, NotSynced::NeedsHelp { error: ApiError::Forbidden { .. }, .. }),
+            "{error:?}"
+        );
+
+        world.server.permit(&Pod::static_kind(), Verb::List);
+        world.server.permit(&Pod::static_kind(), Verb::Watch);
+        pass(120).await;
+        pods.synced().await.unwrap();
+    });
+}
+
+#[test]
+fn a_kind_that_is_not_served_yet_is_waited_for() {
+    on_a_paused_clock(async {
+        let world = World::new();
+        let kind = kubeflect::Kind::new(
+            "example.com",
+            "v1",
+            "Widget",
+            "widgets",
+            kubeflect::object::Scope::Namespaced,
+        );
+        let options = Options::<kubeflect::object::DynamicObject>::all();
+        let widgets = world.runtime.reflect_kind(kind.clone(), options).await.unwrap();
+        let error = widgets.synced().await.unwrap_err();
+        assert!(
+            matches!(error, NotSynced::NeedsHelp { error: ApiError::NotFound { .. }, .. }),
+            "{error:?}"
+        );
+        world.server.register(kind);
+        let widget = serde_json::json!({
+            "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "w", "namespace": "default" },
+        });
+        world.server.create(widget).unwrap();
+        pass(120).await;
+        assert_eq!(widgets.store().keys(), [key("w")]);
+    });
+}
+
+#[test]
+fn an_outage_is_backed_off_and_shown_as_stale() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let pods = world.reflect().await;
+        pods.synced().await.unwrap();
+        let before = world.server.requests().len();
+        world.server.refuse_connections(true);
+        world.server.break_watches();
+        pass(3600).await;
+        let status = pods.status();
+        assert_eq!(status.phase, Phase::BackingOff);
+        assert!(matches!(status.freshness, Freshness::Stale { .. }), "{:?}", status.freshness);
+        world.server.refuse_connections(false);
+        world.touch("a");
+        pass(61).await;
+        assert_eq!(cached(&pods), world.truth());
+        assert_eq!(pods.status().freshness, Freshness::Fresh);
+        assert!(world.server.requests().len() - before <= 3600 / 30 + 10);
+    });
+}
+
+#[test]
+fn what_can_not_be_read_is_quarantined_and_costs_no_other_object() {
+    for streaming in [StreamingLists::WherePossible, StreamingLists::Never] {
+        on_a_paused_clock(async {
+            let world = World::new().pods(&["a", "bad", "c"]);
+            let broken = r#"{"metadata":{"name":"bad","namespace":"default","resourceVersion":"900"},"spec":{"containers":7}}"#;
+            world.server.corrupt(&Pod::static_kind(), &key("bad"), broken).unwrap();
+            let pods = world.reflect_with(Options::all().streaming_lists(streaming)).await;
+            pods.synced().await.unwrap();
+            assert_eq!(pods.store().keys(), [key("a"), key("c")]);
+            let quarantined = pods.status().quarantined;
+            assert!(quarantined.objects[&key("bad")].contains("invalid type"), "{quarantined:?}");
+
+            world.touch("bad");
+            settle().await;
+            assert_eq!(pods.store().len(), 3);
+            assert!(pods.status().quarantined.is_empty());
+        });
+    }
+}
+
+#[test]
+fn events_that_are_none_of_ours_are_reported_and_stored_nowhere() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let pods = world.reflect().await;
+        pods.synced().await.unwrap();
+        settle().await;
+        let kind = Pod::static_kind();
+        let service = r#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default","resourceVersion":"901"}}}"#;
+        let nameless = r#"{"type":"ADDED","object":{"metadata":{"resourceVersion":"902"}}}"#;
+        let novel = r#"{"type":"NOVEL","object":{"metadata":{"name":"n"}}}"#;
+        for frame in [service, nameless, novel] {
+            world.server.emit_raw_frame(&kind, frame.as_bytes());
+        }
+        settle().await;
+        assert_eq!(pods.store().keys(), [key("a")]);
+        let quarantined = pods.status().quarantined;
+        assert!(
+            quarantined.objects[&key("s")].contains("it is a Service of v1"),
+            "{quarantined:?}"
+        );
+        assert!(quarantined.last_other.unwrap().contains("has no name"));
+        assert_eq!(pods.status().phase, Phase::Watching);
+    });
+}
+
+#[test]
+fn garbage_in_a_watch_ends_it_and_loses_nothing() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let pods = world.reflect().await;
+        pods.synced().await.unwrap();
+        settle().await;
+        world.server.emit_raw_frame(&Pod::static_kind(), b"<html>bad gateway</html>".as_slice());
+        world.touch("a");
+        pass(10).await;
+        assert_eq!(cached(&pods), world.truth());
+    });
+}
+
+#[test]
+fn every_error_reaches_the_error_handler() {
+    on_a_paused_clock(async {
+        let world = World::new();
+        let errors = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = std::sync::Arc::clone(&errors);
+        world.server.refuse(Filter::everything(), status(503, "ServiceUnavailable"), 2);
+        let pods = world
+            .reflect_with(Options::all().on_error(move |error| {
+                seen.lock().unwrap().push(error.to_string());
+                panic!("an error handler may even panic");
+            }))
+            .await;
+        pods.synced().await.unwrap();
+        assert_eq!(errors.lock().unwrap().len(), 2);
+    });
+}
