@@ -70,10 +70,11 @@ impl<K: Resource> Indexer<K> {
     /// Files every object, cached or to come, under the values that `function` returns for it.
     ///
     /// # Errors
-    /// When there is an index of this name; nothing changes then.
+    /// When there is another index of this name; nothing changes then.
     pub fn add_index(&mut self, name: &str, function: IndexFn<K>) -> Result<(), IndexConflict> {
-        if self.current.indices.contains_key(name) {
-            return Err(IndexConflict(name.to_owned()));
+        if let Some(index) = self.current.indices.get(name) {
+            let is_same = Arc::ptr_eq(&index.function, &function);
+            return if is_same { Ok(()) } else { Err(IndexConflict(name.to_owned())) };
         }
         let mut index = Index { function, entries: OrdSet::new() };
         for (key, object) in self.current.iter() {
