@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use tokio::sync::watch;
 
 use super::failure::Failure;
 use super::faults::{Faults, SeenRequest};
-use super::history::{Event, History, Objects};
+use super::history::{DEFAULT_LIMIT, Event, History, Objects, Overtaken};
 use super::resources::{ResourceId, Served, built_in, defined_by, established};
 use super::stored::{Content, Stored};
 use crate::api::StatusCause;
@@ -24,6 +25,7 @@ pub(super) struct Model {
     pub(super) faults: Faults,
     pub(super) requests: VecDeque<SeenRequest>,
     pub(super) random: fastrand::Rng,
+    history_limit: usize,
 }
 
 /// The objects of one resource, and how they came to be.
@@ -73,6 +75,7 @@ impl Model {
             faults: Faults::default(),
             requests: VecDeque::new(),
             random: fastrand::Rng::with_seed(seed),
+            history_limit: DEFAULT_LIMIT,
         };
         built_in().for_each(|served| model.register(served));
         model
@@ -100,13 +103,13 @@ impl Model {
     // === kinds ===
 
     pub(super) fn register(&mut self, served: Served) {
-        let now = self.revision();
+        let (now, limit) = (self.revision(), self.history_limit);
         let resource = ResourceId::of(&served.kind);
         let collection = self.collections.entry(resource).or_insert_with(|| Collection {
             served: Arc::new(served.clone()),
             open: false,
             objects: Objects::new(),
-            history: History::new(now),
+            history: History::new(now, limit),
             wake: watch::Sender::new(()),
         });
         collection.served = Arc::new(served);
@@ -335,6 +338,37 @@ impl Model {
         self.revision.send_replace(revision);
         collection.wake.send_replace(());
         before
+    }
+
+    // === history ===
+
+    pub(super) fn limit_history(&mut self, events: usize) {
+        self.history_limit = events;
+        for collection in self.collections.values_mut() {
+            collection.history.set_limit(events);
+        }
+    }
+
+    /// Undoes all that happened after a revision, and counts on from there.
+    pub(super) fn restore(&mut self, revision: u64) -> Result<(), Failure> {
+        if revision > self.revision() {
+            return Err(Failure::too_large(revision, self.revision()));
+        }
+        let restored: Vec<Objects> = self
+            .collections
+            .values()
+            .map(|collection| {
+                let past = collection.history.rewind(&collection.objects, revision);
+                past.map(Cow::into_owned).map_err(|Overtaken| Failure::list_too_old())
+            })
+            .collect::<Result<_, _>>()?;
+        for (collection, objects) in self.collections.values_mut().zip(restored) {
+            collection.objects = objects;
+            collection.history.restart(revision);
+        }
+        self.revision.send_replace(revision);
+        self.interrupt(&Interruption::End, |_| true);
+        Ok(())
     }
 
     // === reads ===

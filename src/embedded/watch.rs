@@ -284,8 +284,8 @@ impl Watch {
 impl Bookmarks {
     /// One each minute, and one shortly before the end.
     fn after(now: Instant, deadline: Instant) -> Self {
-        match (now + BOOKMARK_PERIOD).min(deadline - LAST_BOOKMARK) {
-            due if due > now => Self::At(due),
+        match deadline.checked_sub(LAST_BOOKMARK) {
+            Some(last) if last > now => Self::At(last.min(now + BOOKMARK_PERIOD)),
             _ => Self::Never,
         }
     }

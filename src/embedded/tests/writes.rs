@@ -211,17 +211,17 @@ fn objects_are_told_by_uid_and_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_thousand_updates_reach_a_watch_that_reads_now_and_then() {
+async fn many_updates_reach_a_watch_that_reads_late() {
     let server = server_with(&["a"]);
     let mut reader = super::watch(&server, super::PODS, &[("resourceVersion", "2")]).await;
-    for round in 0..100_000_u32 {
+    for round in 0..20_000_u32 {
         server.update(pod("a", json!({ "round": round.to_string() }))).unwrap();
     }
     let mut last = None;
-    for _ in 0..100_000 {
+    for _ in 0..20_000 {
         last = reader.line().await;
     }
     let last: Value = serde_json::from_slice(&last.unwrap().unwrap()).unwrap();
-    assert_eq!(last["object"]["metadata"]["labels"]["round"], "99999");
+    assert_eq!(last["object"]["metadata"]["labels"]["round"], "19999");
     assert_eq!(last["object"]["metadata"]["resourceVersion"], server.resource_version().as_str());
 }
