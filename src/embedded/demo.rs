@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::model::now;
+use super::mutation::now;
 use super::resources::ResourceId;
 use super::{ApiServer, lock};
 use crate::object::{Kind, ObjectKey, Scope};

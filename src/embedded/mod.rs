@@ -36,6 +36,7 @@ mod faults;
 mod history;
 mod in_process;
 mod model;
+mod mutation;
 mod openapi;
 mod options;
 mod reads;
@@ -60,7 +61,8 @@ pub use self::faults::{Filter, RawAnswer, SeenRequest, Verb};
 pub use self::serve::ServingApiServer;
 
 use self::failure::Failure;
-use self::model::{Model, Preconditions, metadata_of, text};
+use self::model::Model;
+use self::mutation::{Preconditions, metadata_of, text};
 use self::resources::{ResourceId, Served};
 use self::route::{Call, Target};
 use crate::api::Status;

@@ -3,6 +3,7 @@
 mod discovery;
 mod faults;
 mod lists;
+mod properties;
 mod sockets;
 mod watches;
 mod writes;
