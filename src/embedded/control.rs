@@ -3,7 +3,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::failure::Failure;
-use super::faults::{Filter, PlannedBody, RawAnswer, SeenRequest, Switch, Verb};
+use super::faults::{Faults, Filter, PlannedBody, RawAnswer, SeenRequest, Switch, Verb};
 use super::model::Interruption;
 use super::resources::ResourceId;
 use super::watch::error_frame;
@@ -22,8 +22,16 @@ impl ApiServer {
 
     /// Keeps at most so many events of each kind; who is further behind loses the watch.
     pub fn limit_history(&self, events: usize) {
-        let mut model = lock(&self.model);
-        model.collections.values_mut().for_each(|collection| collection.history.set_limit(events));
+        lock(&self.model).limit_history(events);
+    }
+
+    /// Goes back to an earlier version, as a server does whose etcd was restored from a backup. Watches end.
+    ///
+    /// # Errors
+    /// When that version is forgotten, or still to come.
+    pub fn restore(&self, resource_version: &str) -> Result<(), Status> {
+        let restored = lock(&self.model).restore(resource_version.parse().unwrap_or(u64::MAX));
+        restored.map_err(|failure| failure.status)
     }
 
     /// Ends all open watches, as a server does that shuts down.
@@ -122,7 +130,7 @@ impl ApiServer {
     /// Ends every fault: planned answers, delays, missing rights and what is held or refused.
     pub fn heal(&self) {
         let mut model = lock(&self.model);
-        model.faults = Default::default();
+        model.faults = Faults::default();
         model.wake_watches();
     }
 

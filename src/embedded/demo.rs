@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::model::now;
+use super::mutation::now;
 use super::resources::ResourceId;
 use super::{ApiServer, lock};
 use crate::object::{Kind, ObjectKey, Scope};
@@ -68,8 +68,10 @@ impl Demo {
         }
         for (namespace, name, replicas) in DEPLOYMENTS {
             self.apply(deployment(namespace, name, replicas));
-            for _ in 0..replicas {
-                let pod = self.new_pod(namespace, name);
+        }
+        for deployment in self.server.values(&deployments()) {
+            for _ in 0..deployment["spec"]["replicas"].as_u64().unwrap_or_default() {
+                let pod = self.new_pod(&deployment);
                 self.run(pod);
             }
         }
@@ -132,13 +134,18 @@ impl Demo {
         if let Some(pod) = pods.iter().find(|pod| is_in(pod, "Pending")) {
             return self.run(pod.clone());
         }
-        for deployment in self.server.values(&deployments()) {
+        let deployments = self.server.values(&deployments());
+        let exists = |uid: &str| deployments.iter().any(|other| other["metadata"]["uid"] == uid);
+        if let Some(orphan) = pods.iter().find(|pod| owner_of(pod).is_some_and(|uid| !exists(uid)))
+        {
+            return self.delete(orphan);
+        }
+        for deployment in deployments {
             let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(1);
             let pods = pods_of(&deployment, &pods);
             let there = pods.len() as u64;
             if there < wanted {
-                let (namespace, name) = place_of(&deployment);
-                let pod = self.new_pod(namespace, name);
+                let pod = self.new_pod(&deployment);
                 return self.apply(pod);
             }
             if there > wanted
@@ -172,13 +179,18 @@ impl Demo {
         self.apply(pod);
     }
 
-    fn new_pod(&mut self, namespace: &str, app: &str) -> Value {
+    fn new_pod(&mut self, deployment: &Value) -> Value {
+        let (namespace, app) = place_of(deployment);
         let suffix: String = (0..5).map(|_| self.random.lowercase()).collect();
         let node = NODES[self.random.usize(..NODES.len())];
         json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {
                 "namespace": namespace, "name": format!("{app}-{suffix}"), "labels": { "app": app },
+                "ownerReferences": [{
+                    "apiVersion": "apps/v1", "kind": "Deployment", "name": app, "controller": true,
+                    "uid": deployment["metadata"]["uid"],
+                }],
             },
             "spec": {
                 "nodeName": node, "restartPolicy": "Always", "schedulerName": "default-scheduler",
@@ -212,10 +224,11 @@ fn is_in(pod: &Value, phase: &str) -> bool {
 }
 
 fn pods_of<'a>(deployment: &Value, pods: &'a [Value]) -> Vec<&'a Value> {
-    let (namespace, name) = place_of(deployment);
-    let owned =
-        |pod: &&Value| place_of(pod).0 == namespace && pod["metadata"]["labels"]["app"] == name;
-    pods.iter().filter(owned).collect()
+    pods.iter().filter(|pod| owner_of(pod) == deployment["metadata"]["uid"].as_str()).collect()
+}
+
+fn owner_of(pod: &Value) -> Option<&str> {
+    pod["metadata"]["ownerReferences"][0]["uid"].as_str()
 }
 
 fn pods() -> Kind {

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -5,7 +6,7 @@ use super::stored::Stored;
 use crate::object::ObjectKey;
 
 /// How many events are kept for resuming watches: what the watch cache of Kubernetes keeps at most.
-const DEFAULT_LIMIT: usize = 102_400;
+pub(super) const DEFAULT_LIMIT: usize = 102_400;
 
 /// The objects of a resource at one revision.
 pub(super) type Objects = BTreeMap<ObjectKey, Arc<Stored>>;
@@ -36,8 +37,8 @@ pub(super) struct History {
 pub(super) struct Overtaken;
 
 impl History {
-    pub(super) fn new(now: u64) -> Self {
-        Self { events: VecDeque::new(), limit: DEFAULT_LIMIT, floor: now, dropped: now }
+    pub(super) fn new(now: u64, limit: usize) -> Self {
+        Self { events: VecDeque::new(), limit, floor: now, dropped: now }
     }
 
     pub(super) fn push(&mut self, event: Event) {
@@ -80,18 +81,27 @@ impl History {
     }
 
     /// `objects` as they were at a revision, by undoing what happened since.
-    pub(super) fn rewind(&self, objects: &Objects, revision: u64) -> Result<Objects, Overtaken> {
+    pub(super) fn rewind<'a>(
+        &self,
+        objects: &'a Objects,
+        revision: u64,
+    ) -> Result<Cow<'a, Objects>, Overtaken> {
         if revision < self.floor {
             return Err(Overtaken);
         }
-        let mut objects = objects.clone();
+        let mut objects = Cow::Borrowed(objects);
         for event in self.after(revision)?.rev() {
             match &event.before {
-                Some(before) => objects.insert(event.key.clone(), Arc::clone(before)),
-                None => objects.remove(&event.key),
+                Some(before) => objects.to_mut().insert(event.key.clone(), Arc::clone(before)),
+                None => objects.to_mut().remove(&event.key),
             };
         }
         Ok(objects)
+    }
+
+    /// Begins anew, as if nothing had happened up to `now`.
+    pub(super) fn restart(&mut self, now: u64) {
+        *self = Self::new(now, self.limit);
     }
 }
 
@@ -105,7 +115,7 @@ mod tests {
 
     #[test]
     fn reading_begins_strictly_after_a_revision() {
-        let mut history = History::new(1);
+        let mut history = History::new(1, DEFAULT_LIMIT);
         for revision in [2, 5, 9] {
             history.push(deletion(revision));
         }
@@ -120,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_reader_overtaken_by_the_limit_is_told() {
-        let mut history = History::new(1);
+        let mut history = History::new(1, DEFAULT_LIMIT);
         history.set_limit(2);
         for revision in [2, 3, 4, 5] {
             history.push(deletion(revision));
@@ -132,7 +142,7 @@ mod tests {
 
     #[test]
     fn forgetting_stops_those_who_begin_but_not_those_who_read() {
-        let mut history = History::new(1);
+        let mut history = History::new(1, DEFAULT_LIMIT);
         history.push(deletion(2));
         history.forget(2);
         assert_eq!(history.floor(), 2);

@@ -36,6 +36,7 @@ mod faults;
 mod history;
 mod in_process;
 mod model;
+mod mutation;
 mod openapi;
 mod options;
 mod reads;
@@ -50,6 +51,7 @@ mod watch;
 mod writes;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
@@ -59,7 +61,8 @@ pub use self::faults::{Filter, RawAnswer, SeenRequest, Verb};
 pub use self::serve::ServingApiServer;
 
 use self::failure::Failure;
-use self::model::{Model, Preconditions, metadata_of, text};
+use self::model::Model;
+use self::mutation::{Preconditions, metadata_of, text};
 use self::resources::{ResourceId, Served};
 use self::route::{Call, Target};
 use crate::api::Status;
@@ -70,9 +73,16 @@ use crate::object::{Kind, ObjectKey};
 const REMEMBERED_REQUESTS: usize = 10_000;
 
 /// An API server in memory. Clones are the same server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ApiServer {
     model: Arc<Mutex<Model>>,
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Its objects may be secrets, and its lock may be taken.
+        f.debug_struct("ApiServer").finish_non_exhaustive()
+    }
 }
 
 impl Default for ApiServer {
@@ -92,9 +102,12 @@ impl ApiServer {
         Self { model: Arc::new(Mutex::new(Model::new(seed))) }
     }
 
-    /// Serves one more kind.
+    /// Serves one more kind; a kind already served stays as it is.
     pub fn register(&self, kind: Kind) {
-        lock(&self.model).register(Served::custom(kind));
+        let mut model = lock(&self.model);
+        if model.collection(&ResourceId::of(&kind)).is_none() {
+            model.register(Served::custom(kind));
+        }
     }
 
     /// Deletes the objects of a kind, ends its watches and serves it no more.

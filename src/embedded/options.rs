@@ -5,6 +5,9 @@ use super::failure::Failure;
 use super::stored::Form;
 use crate::api::StatusCause;
 
+/// A year is for ever, and can be added to any clock.
+const LONGEST_WATCH: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// The query of a request, unescaped.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Query<'a>(pub(super) &'a [(String, String)]);
@@ -145,7 +148,8 @@ impl WatchOptions {
             (_, revision) => Begin::After(revision),
         };
         let timeout = query.text("timeoutSeconds").parse().ok().filter(|&seconds| seconds > 0);
-        Ok(Self { begin, timeout: timeout.map(Duration::from_secs), bookmarks })
+        let timeout = timeout.map(|seconds| Duration::from_secs(seconds).min(LONGEST_WATCH));
+        Ok(Self { begin, timeout, bookmarks })
     }
 }
 

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,18 +94,14 @@ fn list(
         (None, ListVersion::Exact(revision)) => (Some(revision), Failure::list_too_old()),
         (None, ListVersion::NotOlderThan(_)) => (None, Failure::list_too_old()),
     };
-    let past: Objects;
     let (revision, objects) = match pinned {
         Some(revision) => {
-            past = collection
-                .history
-                .rewind(&collection.objects, revision)
-                .map_err(|Overtaken| expired)?;
-            (revision, &past)
+            let past = collection.history.rewind(&collection.objects, revision);
+            (revision, past.map_err(|Overtaken| expired)?)
         }
-        None => (model.revision(), &collection.objects),
+        None => (model.revision(), Cow::Borrowed(&collection.objects)),
     };
-    let page = page(revision, objects, selection, after, options.limit);
+    let page = page(revision, &objects, selection, after, options.limit);
     Ok(write_list(collection, &page, selection, form))
 }
 

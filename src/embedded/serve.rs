@@ -44,6 +44,8 @@ impl ApiServer {
         })
         .workers(1)
         .disable_signals()
+        // A watcher that hangs up is gone, even if nothing is ever written to it.
+        .h1_allow_half_closed(false)
         .bind(address)?;
         let address = http.addrs().first().copied().unwrap_or(address);
         let running = http.run();

@@ -150,14 +150,15 @@ impl Stored {
 
     /// The object as in a watch event.
     pub(super) fn write_into(&self, out: &mut Vec<u8>, form: Form) {
-        match (form, metadata_of(&self.text)) {
-            (Form::MetadataOnly, Some(metadata)) => write(
+        let metadata = (form == Form::MetadataOnly).then(|| metadata_of(&self.text)).flatten();
+        match metadata {
+            Some(metadata) => write(
                 out,
                 format_args!(
                     r#"{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{metadata}}}"#
                 ),
             ),
-            _ => out.extend_from_slice(&self.text),
+            None => out.extend_from_slice(&self.text),
         }
     }
 
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
     use crate::embedded::resources::built_in;
 
-    fn stored(object: Value, revision: u64) -> Stored {
+    fn stored(object: &Value, revision: u64) -> Stored {
         let pods = built_in().find(|served| served.kind.plural == "pods").unwrap();
         let object = object.as_object().unwrap();
         Stored::new(&pods, object, &Content::of(object), revision)
@@ -224,14 +225,14 @@ mod tests {
     fn a_stored_object_reads_back_at_its_version() {
         let mut expected = pod();
         expected["metadata"]["resourceVersion"] = json!("7");
-        assert_eq!(stored(pod(), 7).to_value(), expected);
-        assert_eq!(stored(pod(), 99).at(7).to_value(), expected);
+        assert_eq!(stored(&pod(), 7).to_value(), expected);
+        assert_eq!(stored(&pod(), 99).at(7).to_value(), expected);
     }
 
     #[test]
     fn an_item_of_a_built_in_list_has_no_type() {
         let mut item = Vec::new();
-        stored(pod(), 7).write_item_into(&mut item, Form::Whole, Origin::BuiltIn);
+        stored(&pod(), 7).write_item_into(&mut item, Form::Whole, Origin::BuiltIn);
         let item: Value = serde_json::from_slice(&item).unwrap();
         assert_eq!((item.get("kind"), item.get("apiVersion")), (None, None));
         assert_eq!(item["metadata"]["resourceVersion"], "7");
@@ -241,14 +242,14 @@ mod tests {
     fn two_objects_are_the_same_if_only_their_versions_differ() {
         let mut changed = pod();
         changed["metadata"]["resourceVersion"] = json!("8");
-        assert!(stored(pod(), 7).has(&Content::of(changed.as_object().unwrap())));
+        assert!(stored(&pod(), 7).has(&Content::of(changed.as_object().unwrap())));
         changed["spec"]["nodeName"] = json!("node-2");
-        assert!(!stored(pod(), 7).has(&Content::of(changed.as_object().unwrap())));
+        assert!(!stored(&pod(), 7).has(&Content::of(changed.as_object().unwrap())));
     }
 
     #[test]
     fn metadata_only_leaves_the_rest_out() {
-        let text = stored(pod(), 7).text(Form::MetadataOnly);
+        let text = stored(&pod(), 7).text(Form::MetadataOnly);
         let partial: Value = serde_json::from_slice(&text).unwrap();
         assert_eq!(partial["kind"], "PartialObjectMetadata");
         assert_eq!(partial["metadata"]["labels"]["app"], "web");
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn fields_are_kept_as_selectors_compare_them() {
-        let fields = stored(pod(), 7).fields;
+        let fields = stored(&pod(), 7).fields;
         assert!(fields.contains(&"node-1".to_owned()) && fields.contains(&"true".to_owned()));
     }
 }

@@ -249,13 +249,13 @@ impl Watch {
 
     /// What an event is depends on whether the object was, and is, selected.
     fn write_change(&self, chunk: &mut Vec<u8>, event: &Event) {
-        let selected = |object: &Option<Arc<Stored>>| {
-            object.clone().filter(|object| self.selection.matches(&event.key, object))
-        };
-        match (selected(&event.before), selected(&event.after)) {
+        let selected = |object: &&Stored| self.selection.matches(&event.key, object);
+        let before = event.before.as_deref().filter(selected);
+        let after = event.after.as_deref().filter(selected);
+        match (before, after) {
             (None, None) => {}
-            (None, Some(after)) => write_event(chunk, "ADDED", &after, self.form),
-            (Some(_), Some(after)) => write_event(chunk, "MODIFIED", &after, self.form),
+            (None, Some(after)) => write_event(chunk, "ADDED", after, self.form),
+            (Some(_), Some(after)) => write_event(chunk, "MODIFIED", after, self.form),
             (Some(before), None) => {
                 write_event(chunk, "DELETED", &before.at(event.revision), self.form);
             }
@@ -284,8 +284,8 @@ impl Watch {
 impl Bookmarks {
     /// One each minute, and one shortly before the end.
     fn after(now: Instant, deadline: Instant) -> Self {
-        match (now + BOOKMARK_PERIOD).min(deadline - LAST_BOOKMARK) {
-            due if due > now => Self::At(due),
+        match deadline.checked_sub(LAST_BOOKMARK) {
+            Some(last) if last > now => Self::At(last.min(now + BOOKMARK_PERIOD)),
             _ => Self::Never,
         }
     }

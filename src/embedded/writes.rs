@@ -1,7 +1,8 @@
 use serde_json::{Map, Value, json};
 
 use super::failure::{Failure, json_response};
-use super::model::{Model, Preconditions, metadata_of, text};
+use super::model::Model;
+use super::mutation::{Preconditions, metadata_of, text};
 use super::options::Query;
 use super::resources::{ResourceId, Served};
 use super::route::Call;

@@ -3,10 +3,12 @@
 mod discovery;
 mod faults;
 mod lists;
+mod properties;
 mod sockets;
 mod watches;
 mod writes;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,7 +36,9 @@ fn key(name: &str) -> ObjectKey {
 }
 
 fn pod(name: &str, labels: Value) -> Value {
-    json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "labels": labels } })
+    let mut pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name } });
+    pod["metadata"]["labels"] = labels;
+    pod
 }
 
 fn widget_definition() -> Value {
@@ -99,7 +103,9 @@ fn names_of(list: &Value) -> Vec<&str> {
 /// One open watch, read event by event.
 struct Reader {
     body: BodyStream,
-    buffer: Vec<u8>,
+    /// Whole lines not read yet, and the beginning of the next.
+    lines: VecDeque<Vec<u8>>,
+    begun: Vec<u8>,
 }
 
 async fn watch(server: &ApiServer, path: &str, query: &[(&'static str, &str)]) -> Reader {
@@ -107,19 +113,29 @@ async fn watch(server: &ApiServer, path: &str, query: &[(&'static str, &str)]) -
     request.query.push(("watch", "true".to_owned()));
     let response = server.handle(request).await;
     assert_eq!((response.status, response.content_type.as_str()), (200, "application/json"));
-    Reader { body: response.body, buffer: Vec::new() }
+    Reader::new(response.body)
 }
 
 impl Reader {
+    fn new(body: BodyStream) -> Self {
+        Self { body, lines: VecDeque::new(), begun: Vec::new() }
+    }
+
     /// The next line, or none at the end.
     async fn line(&mut self) -> Option<Result<Vec<u8>, ApiError>> {
         loop {
-            if let Some(end) = self.buffer.iter().position(|&byte| byte == b'\n') {
-                return Some(Ok(self.buffer.drain(..=end).collect()));
+            if let Some(line) = self.lines.pop_front() {
+                return Some(Ok(line));
             }
-            match self.body.next().await? {
-                Ok(chunk) => self.buffer.extend_from_slice(&chunk),
+            let chunk = match self.body.next().await? {
+                Ok(chunk) => chunk,
                 Err(error) => return Some(Err(error)),
+            };
+            for part in chunk.split_inclusive(|&byte| byte == b'\n') {
+                self.begun.extend_from_slice(part);
+                if part.ends_with(b"\n") {
+                    self.lines.push_back(std::mem::take(&mut self.begun));
+                }
             }
         }
     }

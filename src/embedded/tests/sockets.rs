@@ -39,3 +39,21 @@ async fn objects_can_be_listed_written_and_watched_over_http() {
     assert!(end.is_none());
     serving.stop().await;
 }
+
+#[actix_rt::test]
+async fn a_watch_is_closed_when_its_reader_hangs_up() {
+    let serving = server_with(&[]).start().await.unwrap();
+    let client = awc::Client::new();
+    let url = format!("{}/api/v1/pods?watch=true", serving.url());
+    let stream = client.get(url).send().await.unwrap();
+    assert_eq!(serving.server().open_watches(), 1);
+    drop(stream);
+    drop(client);
+    let closed = async {
+        while serving.server().open_watches() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), closed).await.unwrap();
+    serving.stop().await;
+}

@@ -214,7 +214,7 @@ async fn metadata_alone_can_be_watched() {
     request.query.extend(STREAMING.map(|(name, value)| (name, value.to_owned())));
     request.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let body = server.handle(request).await.body;
-    let mut reader = super::Reader { body, buffer: Vec::new() };
+    let mut reader = super::Reader::new(body);
     for event_type in ["ADDED", "BOOKMARK"] {
         let event = reader.event().await.unwrap();
         assert_eq!(
@@ -270,4 +270,33 @@ async fn a_dropped_watch_is_not_open_any_more() {
     assert_eq!(server.open_watches(), 1);
     drop(reader);
     assert_eq!(server.open_watches(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restored_server_goes_back_and_counts_again_from_there() {
+    let server = server_with(&["a"]);
+    let version = server.resource_version();
+    server.create(pod("b", json!({}))).unwrap();
+    server.delete(&pods(), &key("a")).unwrap();
+    let mut reader = watch(&server, PODS, &[("resourceVersion", "4")]).await;
+    server.restore(&version).unwrap();
+    assert_eq!(reader.event().await, None);
+    assert_eq!(server.objects(&pods()).into_keys().collect::<Vec<_>>(), [key("a")]);
+
+    let mut reader = watch(&server, PODS, &[("resourceVersion", "4")]).await;
+    server.create(pod("c", json!({}))).unwrap();
+    server.create(pod("d", json!({}))).unwrap();
+    assert!(reader.is_silent_for(Duration::from_secs(60)).await, "3 and 4 were used before");
+    server.create(pod("e", json!({}))).unwrap();
+    assert_eq!(reader.brief().await.unwrap(), "ADDED e@5");
+    assert_eq!(server.restore("1").unwrap_err().code, 410);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_beyond_all_bounds_is_no_problem() {
+    let server = server_with(&["a"]);
+    for timeout in ["1", "18446744073709551615"] {
+        let query = [("timeoutSeconds", timeout), ("allowWatchBookmarks", "true")];
+        assert!(watch(&server, PODS, &query).await.brief().await.is_some());
+    }
 }

@@ -209,3 +209,19 @@ fn objects_are_told_by_uid_and_version() {
     assert!(first.0 != second.0 && (first.1, second.1) == ("2".to_owned(), "4".to_owned()));
     assert_eq!(server.get_object(&pods(), &ObjectKey::new("other", "a")), None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn many_updates_reach_a_watch_that_reads_late() {
+    let server = server_with(&["a"]);
+    let mut reader = super::watch(&server, super::PODS, &[("resourceVersion", "2")]).await;
+    for round in 0..20_000_u32 {
+        server.update(pod("a", json!({ "round": round.to_string() }))).unwrap();
+    }
+    let mut last = None;
+    for _ in 0..20_000 {
+        last = reader.line().await;
+    }
+    let last: Value = serde_json::from_slice(&last.unwrap().unwrap()).unwrap();
+    assert_eq!(last["object"]["metadata"]["labels"]["round"], "19999");
+    assert_eq!(last["object"]["metadata"]["resourceVersion"], server.resource_version().as_str());
+}
