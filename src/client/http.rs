@@ -19,6 +19,14 @@ pub struct HttpCluster {
     origin: String,
 }
 
+/// An address that can not be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{address:?} {problem}")]
+pub struct InvalidAddress {
+    address: String,
+    problem: &'static str,
+}
+
 struct HttpTransport {
     client: awc::Client,
     origin: String,
@@ -29,8 +37,8 @@ impl HttpCluster {
     ///
     /// # Errors
     /// When the address is none, or asks for TLS.
-    pub fn new(url: &str) -> Result<Self, ApiError> {
-        let invalid = |problem: &str| ApiError::Invalid { message: format!("{url:?} {problem}") };
+    pub fn new(url: &str) -> Result<Self, InvalidAddress> {
+        let invalid = |problem| InvalidAddress { address: url.to_owned(), problem };
         let uri: Uri =
             url.parse().map_err(|_error| invalid("is no address: write http://HOST:PORT"))?;
         match (uri.scheme_str(), uri.authority()) {

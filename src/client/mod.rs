@@ -7,6 +7,6 @@ mod item;
 mod source;
 mod transport;
 
-pub use self::http::HttpCluster;
+pub use self::http::{HttpCluster, InvalidAddress};
 pub use self::source::KubernetesSource;
 pub use self::transport::{BodyStream, Cluster, Method, Request, Response, Transport};

@@ -2,6 +2,8 @@
 
 mod bootstrap;
 mod kill;
+mod program;
 mod recovery;
+mod runtime;
 mod subscribers;
 mod support;
