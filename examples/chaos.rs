@@ -3,6 +3,8 @@
 //! Run with `cargo run --example chaos`. It needs no cluster. The panics it prints are the point.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
 use k8s_openapi::api::core::v1::Pod;
@@ -10,8 +12,6 @@ use kubeflect::embedded::ApiServer;
 use kubeflect::object::{Resource as _, StaticKind as _};
 use kubeflect::supervision::Faults;
 use kubeflect::{Options, ResourceEvent, Runtime};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// Knows which pods there are, from events alone.
 struct Census(Arc<Mutex<BTreeSet<String>>>);
@@ -26,9 +26,11 @@ impl Handler<ResourceEvent<Pod>> for Census {
     fn handle(&mut self, event: ResourceEvent<Pod>, _: &mut Context<Self>) {
         let mut pods = self.0.lock().expect("no other handler panics");
         match event {
-            ResourceEvent::Added { object, .. } => drop(pods.insert(object.key().to_string())),
+            ResourceEvent::Added { object, .. } => {
+                pods.insert(object.key().to_string());
+            }
             ResourceEvent::Deleted { last_known, .. } => {
-                drop(pods.remove(&last_known.key().to_string()))
+                pods.remove(&last_known.key().to_string());
             }
             ResourceEvent::Updated { .. } | ResourceEvent::Synced => {}
         }

@@ -23,7 +23,7 @@ async fn ready(runtime: Data<Runtime>) -> Json<Value> {
     Json(json!({ "ready": waiting_for.is_empty(), "waitingFor": waiting_for }))
 }
 
-#[actix_web::main]
+#[actix::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = Runtime::new(ApiServer::demo_cluster(1));
     let by_node = Options::<Pod>::all()

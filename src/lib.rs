@@ -1,4 +1,32 @@
 //! Reflects Kubernetes resources into actix applications.
+//!
+//! A [`Runtime`] keeps a cache of each kind it is asked for and tells subscriber actors of every change, whatever
+//! happens to the network, the API server, or one of the actors in between. It is what client-go's informers are for
+//! Go, as supervised actors.
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::Pod;
+//! use kubeflect::embedded::ApiServer;
+//! use kubeflect::{Options, Runtime};
+//!
+//! # actix_rt::System::new().block_on(async {
+//! let runtime = Runtime::new(ApiServer::demo_cluster(1)); // or HttpCluster::new("http://127.0.0.1:8001")?
+//! let pods = runtime.reflect::<Pod>(Options::all().namespace("shop")).await?;
+//! pods.synced().await?;
+//! assert!(pods.store().len() > 0);
+//! runtime.stop().await;
+//! # kubeflect::Result::Ok(())
+//! # }).unwrap();
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | reflect a kind | [`Runtime::reflect`], [`Options`] |
+//! | read the cache | [`Reflector::store`], [`cache::Store`], [`cache::Snapshot`] |
+//! | be told of changes | [`Reflector::subscribe`], [`ResourceEvent`] |
+//! | know how it is doing | [`Reflector::status`], [`Runtime::readiness`] |
+//! | reflect a source of your own | [`Runtime::reflect_from`], [`api::ListerWatcher`] |
+//! | test without a cluster | [`embedded::ApiServer`], [`supervision::Faults`] |
 #![warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 
 pub mod api;
@@ -21,3 +49,8 @@ pub use self::reflector::{
     Subscription,
 };
 pub use self::runtime::{Error, Result, Runtime, RuntimeOptions, Threads};
+
+/// The program of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

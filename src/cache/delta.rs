@@ -38,7 +38,9 @@ pub enum Change {
 /// Changes every object on its way into the queue, before anybody else sees it.
 ///
 /// Tombstones and resyncs hold objects that went through already.
-pub struct Transform<K>(Arc<dyn Fn(Arc<K>) -> Result<Arc<K>, TransformError> + Send + Sync>);
+pub struct Transform<K>(Arc<TransformFn<K>>);
+
+type TransformFn<K> = dyn Fn(Arc<K>) -> Result<Arc<K>, TransformError> + Send + Sync;
 
 /// Why a [`Transform`] refused an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

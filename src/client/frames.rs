@@ -50,7 +50,7 @@ impl Frames {
                 (Inside::Escape, _) => self.inside = Inside::Text,
                 (Inside::Structure, b'"') if self.depth > 0 => self.inside = Inside::Text,
                 (Inside::Structure, b'{' | b'[') if self.depth > 0 || byte == b'{' => {
-                    self.depth += 1
+                    self.depth += 1;
                 }
                 (Inside::Structure, b'}' | b']') if self.depth > 0 => {
                     self.depth -= 1;

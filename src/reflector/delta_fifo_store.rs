@@ -253,9 +253,11 @@ fn apply<K: Resource>(
     }
 }
 
+type Publishing<K> = Request<Publisher<K>, Publish<K>>;
+
 /// Applies everything that waits, slice by slice, then shows it, and ends when the publisher has it.
 struct Drain<K: Resource> {
-    publishing: Option<Pin<Box<Request<Publisher<K>, Publish<K>>>>>,
+    publishing: Option<Pin<Box<Publishing<K>>>>,
 }
 
 impl<K: Resource> ActorFuture<DeltaFifoStore<K>> for Drain<K> {

@@ -234,7 +234,7 @@ impl<K: Resource> Entry<K> {
                 told.push(ResourceEvent::Added { object: new, cause });
             }
             (Some(_), Now::Gone { last_known }) => {
-                told.push(ResourceEvent::Deleted { last_known, cause })
+                told.push(ResourceEvent::Deleted { last_known, cause });
             }
             // Came and went: `set` removes such an entry.
             (None, Now::Gone { .. }) => {}

@@ -69,7 +69,7 @@ impl<K: Resource> Supervisor<K> {
             Effect::Report(error) => self.report(&error),
             Effect::Abort => self.abort(),
             Effect::List(request) => {
-                self.begin(context, |supervisor, context| supervisor.list(request, context))
+                self.begin(context, |supervisor, context| supervisor.list(request, context));
             }
             Effect::StreamList(request) | Effect::Watch(request) => {
                 self.begin(context, |supervisor, context| supervisor.watch(request, context));

@@ -33,7 +33,7 @@ pub struct Runtime {
 }
 
 /// How a [`Runtime`] runs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct RuntimeOptions {
     /// Where reflectors run.
     pub threads: Threads,

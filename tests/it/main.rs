@@ -7,3 +7,4 @@ mod recovery;
 mod runtime;
 mod subscribers;
 mod support;
+mod tidy;

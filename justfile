@@ -1,0 +1,33 @@
+# CI runs these and nothing else. Each is one plain line, which works without just.
+
+default: fmt lint doc test
+
+fmt:
+    cargo fmt --check
+
+lint:
+    cargo clippy --all-targets --all-features -- -D warnings
+
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --all-features --document-private-items
+
+test:
+    cargo test
+
+# What a library user builds: without the program, and without the client.
+features:
+    cargo check --no-default-features --features k8s-openapi/latest
+    cargo check --no-default-features --features client,k8s-openapi/latest
+    cargo check --no-default-features --features embedded,k8s-openapi/latest
+
+# Needs cargo-deny.
+deny:
+    cargo deny check bans licenses sources
+
+# 200 idle reflectors in one process: threads, memory, CPU.
+idle:
+    cargo bench --bench idle
+
+# Reads while 100 000 objects are listed again.
+relist:
+    cargo bench --bench relist

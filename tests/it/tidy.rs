@@ -1,0 +1,111 @@
+//! Rules about the code itself.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Modules from the ground up: each uses only those before it.
+const LAYERS: [&str; 8] =
+    ["object", "api", "cache", "supervision", "client", "reflector", "runtime", "embedded"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn modules_use_only_the_layers_below_them() {
+    let mut violations = Vec::new();
+    for (height, layer) in LAYERS.iter().enumerate() {
+        for path in rust_files(&root().join("src").join(layer)) {
+            for line in code(&path).lines() {
+                for used in line.split("crate::").skip(1) {
+                    let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+                    let depth = LAYERS.iter().position(|layer| Some(*layer) == used);
+                    if depth.is_none_or(|depth| height < depth) {
+                        violations.push(format!("{}: {}", path.display(), line.trim()));
+                    }
+                }
+            }
+        }
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+#[test]
+fn every_module_has_its_layer() {
+    let modules: BTreeSet<String> = fs::read_dir(root().join("src"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .filter(|name| name != "lib" && name != "main")
+        .collect();
+    assert_eq!(modules, LAYERS.map(str::to_owned).into());
+}
+
+/// In ARCHITECTURE.md, `a/path.rs` and `a_folder/` are files, and `CamelCase` is a type of ours.
+#[test]
+fn what_the_architecture_names_exists() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let source: String = rust_files(&root().join("src")).iter().map(|path| code(path)).collect();
+    let mut missing = Vec::new();
+    for name in text.split('`').skip(1).step_by(2) {
+        let is_path = !name.contains([' ', ':', '<', '(', '*'])
+            && (name.ends_with(".rs") || name.ends_with('/'));
+        let is_type = name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(char::is_alphanumeric);
+        if is_path && !root().join(name).exists() && !root().join("src").join(name).exists() {
+            missing.push(name);
+        }
+        let declared =
+            || ["struct", "enum", "trait", "type"].iter().any(|word| declares(&source, word, name));
+        if is_type
+            && !declared()
+            && !source.contains(&format!("    {name},"))
+            && !source.contains(&format!("    {name} "))
+        {
+            missing.push(name);
+        }
+    }
+    assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:?}");
+}
+
+#[test]
+fn nothing_is_ignored_or_left_to_do() {
+    let mut found = Vec::new();
+    let (ignored, to_do) = (concat!("#[", "ignore"), concat!("todo", "!("));
+    for folder in ["src", "tests", "examples"] {
+        for path in rust_files(&root().join(folder)) {
+            let text = fs::read_to_string(&path).unwrap();
+            if text.contains(ignored) || text.contains(to_do) {
+                found.push(path);
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:?}");
+}
+
+fn declares(source: &str, word: &str, name: &str) -> bool {
+    source.match_indices(&format!("{word} {name}")).any(|(at, found)| {
+        !source[at + found.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+    })
+}
+
+/// The text of a file without its comments and tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let shipped = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines = shipped.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
