@@ -1,4 +1,4 @@
-//! The cache: client-go's Indexer and ThreadSafeStore (IX, ST, TS), and what a delta does to it (CT).
+//! The cache: client-go's Indexer and `ThreadSafeStore` (IX, ST, TS), and what a delta does to it (CT).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
