@@ -116,6 +116,13 @@ pub enum ApiError {
     #[error("connection failed")]
     Connection(#[source] Arc<dyn std::error::Error + Send + Sync>),
 
+    /// Our own lister or watcher panicked over the answer.
+    #[error("lister or watcher broke down: {panic}")]
+    Broken {
+        /// The text of the panic.
+        panic: String,
+    },
+
     /// An answer that is not what the protocol says.
     #[error("answer not understood: {problem}")]
     Malformed {
@@ -150,6 +157,7 @@ impl ApiError {
             | Self::Timeout { .. }
             | Self::Connection(_)
             | Self::Malformed { .. }
+            | Self::Broken { .. }
             | Self::Unexpected { .. } => Recovery::Retry,
             Self::Expired { .. } | Self::StorageRead { .. } => Recovery::Relist,
             Self::NotYetServed { .. } => Recovery::ReadNewest,
@@ -166,13 +174,15 @@ impl ApiError {
         matches!(self.recovery(), Recovery::Wait | Recovery::WaitAndRelist)
     }
 
-    /// How long the server asks us to wait at least.
+    /// How long the server asks us to wait at least; no more than five minutes.
     pub fn retry_after(&self) -> Option<Duration> {
+        // A larger figure is a mistake.
+        const LONGEST: Duration = Duration::from_secs(300);
         match self {
             Self::NotYetServed { retry_after }
             | Self::TooManyRequests { retry_after }
             | Self::Unavailable { retry_after, .. }
-            | Self::Internal { retry_after, .. } => *retry_after,
+            | Self::Internal { retry_after, .. } => retry_after.map(|delay| delay.min(LONGEST)),
             _ => None,
         }
     }

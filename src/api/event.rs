@@ -69,6 +69,14 @@ impl<K: Resource> Item<K> {
         Self::Object(Arc::new(object))
     }
 
+    /// Which object it is, if that is known.
+    pub fn key(&self) -> Option<ObjectKey> {
+        match self {
+            Self::Object(object) => Some(object.key()),
+            Self::Undecodable(undecodable) => undecodable.key.clone(),
+        }
+    }
+
     /// The version of this state.
     pub fn resource_version(&self) -> Option<ResourceVersion> {
         match self {

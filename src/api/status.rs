@@ -66,10 +66,7 @@ impl Status {
     /// Classifies by reason, then by code. An unknown reason counts as none.
     pub fn into_error(self, retry_after: Option<Duration>) -> ApiError {
         let stated = self.details.as_ref().and_then(|details| details.retry_after_seconds);
-        // Nobody is asked to wait for longer than five minutes; a larger figure is a mistake.
-        let retry_after = retry_after
-            .or(stated.map(Duration::from_secs))
-            .map(|delay| delay.min(Duration::from_secs(300)));
+        let retry_after = retry_after.or(stated.map(Duration::from_secs));
         if self.is_too_large_version() {
             return ApiError::NotYetServed { retry_after };
         }

@@ -117,6 +117,21 @@ impl<K: Resource> DeltaFifo<K> {
         self.report(Change::Deleted, object)
     }
 
+    /// Queues the deletion of an object of which nothing but that it is gone can be told.
+    pub fn forget(&mut self, key: &ObjectKey, known: &Snapshot<K>) {
+        self.populate(0);
+        let queued = match &self.queue {
+            Queue::PerObject(queue) => queue.last_state(key),
+            Queue::InOrder(queue) => queue.last_state(key),
+        };
+        let Some(object) = queued.or_else(|| known.get(key).map(Arc::clone)) else { return };
+        let delta = Delta::new(Change::Vanished, object);
+        match &mut self.queue {
+            Queue::PerObject(queue) => queue.push(delta),
+            Queue::InOrder(queue) => queue.push(delta),
+        }
+    }
+
     /// Queues a list: all it contains, and the deletion of what it no longer contains.
     ///
     /// Objects it names in `unreadable` exist but could not be read; they are left as they are. So are those that

@@ -36,6 +36,15 @@ impl<K: Resource> InOrder<K> {
         self.waiting.len()
     }
 
+    pub(super) fn last_state(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.waiting.iter().rev().find_map(|waiting| match waiting {
+            Waiting::Delta(delta) => {
+                (delta.object.key() == *key).then(|| Arc::clone(&delta.object))
+            }
+            Waiting::Whole(_) => None,
+        })
+    }
+
     pub(super) fn push(&mut self, delta: Delta<K>) {
         self.waiting.push_back(Waiting::Delta(delta));
     }

@@ -28,6 +28,10 @@ impl<K: Resource> PerObject<K> {
         self.pending.contains_key(key)
     }
 
+    pub(super) fn last_state(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.pending.get(key)?.last().map(|delta| Arc::clone(&delta.object))
+    }
+
     pub(super) fn push(&mut self, delta: Delta<K>) {
         let key = delta.object.key();
         let Some(deltas) = self.pending.get_mut(&key) else {

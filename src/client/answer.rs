@@ -10,6 +10,8 @@ use crate::api::{ApiError, Status};
 
 /// Of an error's body no more is read.
 const ERROR_BODY_CAP: usize = 64 << 10;
+/// Nor is it waited for longer.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The whole body, up to `cap` bytes.
 pub(super) async fn read_body(mut body: BodyStream, cap: usize) -> Result<Bytes, ApiError> {
@@ -31,7 +33,9 @@ pub(super) async fn require_success(response: Response) -> Result<Response, ApiE
     }
     let retry_after = response.retry_after.map(Duration::from_secs);
     let code = response.status;
-    let body = read_beginning(response.body, ERROR_BODY_CAP).await;
+    let beginning = read_beginning(response.body, ERROR_BODY_CAP);
+    // What is not here by then is not worth the wait.
+    let body = tokio::time::timeout(ERROR_BODY_TIMEOUT, beginning).await.unwrap_or_default();
     Err(match status_in(&body) {
         Some(status) => {
             Status { code: if status.code == 0 { code } else { status.code }, ..status }
@@ -85,29 +89,31 @@ mod tests {
         }
     }
 
-    fn error(status: u16, body: &'static str) -> ApiError {
-        futures::executor::block_on(require_success(response(status, body))).unwrap_err()
+    async fn error(status: u16, body: &'static str) -> ApiError {
+        require_success(response(status, body)).await.unwrap_err()
     }
 
-    #[test]
-    fn a_status_is_classified_by_its_reason() {
+    #[tokio::test]
+    async fn a_status_is_classified_by_its_reason() {
         let body = r#"{"kind":"Status","apiVersion":"v1","reason":"Expired","code":410,"message":"too old"}"#;
-        assert!(matches!(error(410, body), ApiError::Expired { message } if message == "too old"));
-    }
-
-    #[test]
-    fn plain_text_html_and_nothing_are_classified_by_the_http_status() {
         assert!(
-            matches!(error(404, "404 page not found\n"), ApiError::NotFound { message } if message == "404 page not found")
+            matches!(error(410, body).await, ApiError::Expired { message } if message == "too old")
         );
-        assert!(matches!(error(502, "<html>\nBad"), ApiError::Unavailable { code: 502, .. }));
-        assert_eq!(error(429, "").retry_after(), Some(Duration::from_secs(3)));
-        assert!(matches!(error(302, ""), ApiError::Unexpected { code: 302, .. }));
     }
 
-    #[test]
-    fn a_body_beyond_the_cap_is_an_error() {
+    #[tokio::test]
+    async fn plain_text_html_and_nothing_are_classified_by_the_http_status() {
+        assert!(
+            matches!(error(404, "404 page not found\n").await, ApiError::NotFound { message } if message == "404 page not found")
+        );
+        assert!(matches!(error(502, "<html>\nBad").await, ApiError::Unavailable { code: 502, .. }));
+        assert_eq!(error(429, "").await.retry_after(), Some(Duration::from_secs(3)));
+        assert!(matches!(error(302, "").await, ApiError::Unexpected { code: 302, .. }));
+    }
+
+    #[tokio::test]
+    async fn a_body_beyond_the_cap_is_an_error() {
         let body = stream::iter([Ok(Bytes::from_static(b"12345678"))]).boxed_local();
-        assert!(futures::executor::block_on(read_body(body, 7)).is_err());
+        assert!(read_body(body, 7).await.is_err());
     }
 }

@@ -18,7 +18,7 @@ use crate::api::{
     ApiError, ListFuture, ListPage, ListRequest, ListerWatcher, Selection, Status, WatchEvent,
     WatchFuture, WatchRequest, WatchStream,
 };
-use crate::object::{Head, Kind, Resource, ResourceVersion};
+use crate::object::{Head, Kind, Resource, ResourceVersion, describe};
 
 /// No page of a list may be larger.
 const LIST_CAP: usize = 1 << 30;
@@ -72,7 +72,8 @@ impl<K: Resource> ListerWatcher<K> for KubernetesSource<K> {
     }
 
     fn watch(&self, request: WatchRequest) -> WatchFuture<K> {
-        let deadline = tokio::time::Instant::now() + request.timeout + WATCH_GRACE;
+        let patience = request.timeout + WATCH_GRACE;
+        let deadline = tokio::time::Instant::now() + patience;
         let request = self.request(&request.selection, request.query(), false);
         let (sent, kind) = (self.transport.send(request), Rc::clone(&self.kind));
         let open = async move {
@@ -83,7 +84,7 @@ impl<K: Resource> ListerWatcher<K> for KubernetesSource<K> {
             // Some proxies hold the head back until the first event: only the whole watch has a deadline.
             let open = tokio::time::timeout_at(deadline, open).await;
             let events: WatchStream<K> =
-                open.map_err(|_elapsed| ApiError::Timeout { waited: WATCH_GRACE })??;
+                open.map_err(|_elapsed| ApiError::Timeout { waited: patience })??;
             let overdue = tokio::time::sleep_until(deadline);
             Ok(events.take_until(overdue).boxed_local())
         }
@@ -136,8 +137,9 @@ struct RawList<'a> {
     kind: String,
     #[serde(default)]
     metadata: RawListMetadata,
-    #[serde(default, borrow)]
-    items: Option<Vec<&'a RawValue>>,
+    /// `null` is none; not there at all is no list.
+    #[serde(default, borrow, deserialize_with = "present")]
+    items: Option<Option<Vec<&'a RawValue>>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -147,15 +149,24 @@ struct RawListMetadata {
     r#continue: String,
 }
 
-/// Only a document that is complete parses: a body cut short is an error, never a shorter list.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Only a document that is complete parses: a body cut short is an error, never a shorter list. Nor is anything else
+/// that happens to be JSON an empty list.
 async fn decode_list<K: Resource>(body: &[u8], kind: &Kind) -> Result<ListPage<K>, ApiError> {
-    let list: RawList<'_> = serde_json::from_slice(body).map_err(|error| {
-        ApiError::malformed(format!("the list of {kind} is no JSON document: {error}"))
-    })?;
-    if list.kind == "Table" {
-        return Err(ApiError::malformed(format!("the list of {kind} came as a table")));
+    let problem = |problem: &str| ApiError::malformed(format!("the list of {kind} {problem}"));
+    let list: RawList<'_> = serde_json::from_slice(body)
+        .map_err(|error| problem(&format!("can not be read: {}", describe(&error))))?;
+    if !list.kind.ends_with("List") {
+        return Err(problem(&format!("came as {:?}", list.kind)));
     }
-    let items = list.items.unwrap_or_default();
+    let items = list.items.ok_or_else(|| problem("has no items"))?.unwrap_or_default();
     let mut decoded = Vec::with_capacity(items.len());
     for slice in items.chunks(DECODE_SLICE) {
         decoded.extend(slice.iter().map(|json| item::decode(json.get().as_bytes(), kind)));
@@ -200,7 +211,10 @@ fn decode_event<K: Resource>(frame: &Bytes, kind: &Kind) -> Result<WatchEvent<K>
         object: &'a RawValue,
     }
     let envelope: Envelope<'_> = serde_json::from_slice(frame).map_err(|error| {
-        ApiError::malformed(format!("a watch event of {kind} can not be read: {error}"))
+        ApiError::malformed(format!(
+            "a watch event of {kind} can not be read: {}",
+            describe(&error)
+        ))
     })?;
     let object = envelope.object.get().as_bytes();
     match envelope.r#type {

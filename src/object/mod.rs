@@ -10,7 +10,7 @@ pub use kube_core::DynamicObject;
 
 pub use self::key::{ObjectKey, ParseObjectKeyError};
 pub use self::kind::{Kind, Scope};
-pub(crate) use self::resource::is_same_object;
 pub use self::resource::{DecodeError, Head, HeadMetadata, Resource, StaticKind};
+pub(crate) use self::resource::{describe, is_same_object};
 pub use self::selector::{LabelSelector, ParseSelectorError};
 pub use self::version::ResourceVersion;

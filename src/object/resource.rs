@@ -84,12 +84,7 @@ pub struct DecodeError(String);
 
 impl From<serde_json::Error> for DecodeError {
     fn from(error: serde_json::Error) -> Self {
-        // serde_json quotes at most the offending scalar, and that may be part of a Secret.
-        let category = match error.classify() {
-            serde_json::error::Category::Data => redact_scalars(&error.to_string()),
-            _ => error.to_string(),
-        };
-        Self(category)
+        Self(describe(&error))
     }
 }
 
@@ -210,13 +205,24 @@ impl Head<'_> {
     }
 }
 
-/// Replaces what serde quotes of the input: `invalid type: string "hunter2", expected …`.
-fn redact_scalars(message: &str) -> String {
-    let mut redacted = String::with_capacity(message.len());
-    for (index, part) in message.split('"').enumerate() {
-        redacted.push_str(if index % 2 == 0 { part } else { "…" });
+/// What is wrong with some JSON, without what serde would quote of it: that may be part of a Secret.
+pub(crate) fn describe(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    // Of these, the text names what is in our types or nothing at all.
+    let names_no_input =
+        message.starts_with("missing field") || message.starts_with("duplicate field");
+    if names_no_input || !error.is_data() {
+        return message;
     }
-    redacted
+    let place = format!("at line {} column {}", error.line(), error.column());
+    match message.split_once(", expected ") {
+        Some((_, expected)) => {
+            let expected =
+                expected.rsplit_once(" at line ").map_or(expected, |(expected, _)| expected);
+            format!("expected {expected} {place}")
+        }
+        None => format!("not as expected {place}"),
+    }
 }
 
 #[cfg(test)]
@@ -277,14 +283,19 @@ mod tests {
 
     #[test]
     fn a_decode_error_does_not_quote_the_object() {
-        let error =
-            Pod::decode(br#"{"metadata":{"name":["hunter2"]}}"#, &Pod::static_kind()).unwrap_err();
-        let other = Pod::decode(br#"{"metadata":{"generation":"hunter2"}}"#, &Pod::static_kind())
-            .unwrap_err();
-        assert!(
-            !error.to_string().contains("hunter2") && !other.to_string().contains("hunter2"),
-            "{other}"
-        );
-        assert!(other.to_string().contains("expected i64"), "{other}");
+        for secret in [
+            r#"{"metadata":{"name":["hunter2"]}}"#,
+            r#"{"metadata":{"generation":"hunter2"}}"#,
+            r#"{"metadata":{"generation":"x\"hunter2\"y, expected"}}"#,
+            r#"{"metadata":{"name":77312}}"#,
+        ] {
+            let error =
+                Pod::decode(secret.as_bytes(), &Pod::static_kind()).unwrap_err().to_string();
+            assert!(!error.contains("hunter2") && !error.contains("77312"), "{error}");
+            assert!(
+                error.starts_with("expected ") && error.contains("at line 1 column "),
+                "{error}"
+            );
+        }
     }
 }

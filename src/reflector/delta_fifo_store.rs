@@ -52,8 +52,9 @@ pub(super) struct DeltaFifoStore<K: Resource> {
 
 /// A list that is not complete.
 struct Staged<K> {
-    objects: BTreeMap<ObjectKey, Arc<K>>,
-    unreadable: Vec<Undecodable>,
+    items: BTreeMap<ObjectKey, Item<K>>,
+    /// Reports of objects that do not even have a name.
+    nameless: Vec<Undecodable>,
 }
 
 impl<K: Resource> DeltaFifoStore<K> {
@@ -96,15 +97,24 @@ impl<K: Resource> DeltaFifoStore<K> {
                 self.fifo.update(object)
             }
             WatchEvent::Deleted(Item::Object(object)) => {
+                let key = object.key();
                 self.readable(&object);
-                self.fifo.delete(object, &self.indexer)
+                let refused = self.fifo.delete(object, &self.indexer);
+                // Its last state is refused, but not that it is gone.
+                refused.or_else(|_refusal| {
+                    self.fifo.forget(&key, &self.indexer);
+                    Ok(())
+                })
             }
             WatchEvent::Added(Item::Undecodable(report))
             | WatchEvent::Modified(Item::Undecodable(report)) => {
                 self.quarantine(&report);
                 Ok(())
             }
-            WatchEvent::Deleted(Item::Undecodable(report)) => self.delete_unreadable(&report),
+            WatchEvent::Deleted(Item::Undecodable(report)) => {
+                self.delete_unreadable(&report);
+                Ok(())
+            }
             WatchEvent::Bookmark { resource_version, .. } => {
                 self.fifo.bookmark(resource_version);
                 Ok(())
@@ -123,16 +133,13 @@ impl<K: Resource> DeltaFifoStore<K> {
     }
 
     /// Its last state can not be read, but we know which object it was.
-    fn delete_unreadable(&mut self, report: &Undecodable) -> Result<(), Refusal> {
+    fn delete_unreadable(&mut self, report: &Undecodable) {
         let Some(key) = &report.key else {
             self.quarantine(report);
-            return Ok(());
+            return;
         };
         lock(&self.shared.quarantine).objects.remove(key);
-        match self.indexer.get(key).map(Arc::clone) {
-            Some(cached) => self.fifo.delete(cached, &self.indexer),
-            None => Ok(()),
-        }
+        self.fifo.forget(key, &self.indexer);
     }
 
     fn quarantine(&self, report: &Undecodable) {
@@ -148,12 +155,18 @@ impl<K: Resource> DeltaFifoStore<K> {
     }
 
     fn commit(&mut self, resource_version: ResourceVersion) {
-        let Staged { objects, unreadable } = mem::take(&mut self.staged);
+        let Staged { items, nameless: mut unreadable } = mem::take(&mut self.staged);
+        let mut objects = Vec::with_capacity(items.len());
+        for item in items.into_values() {
+            match item {
+                Item::Object(object) => objects.push(object),
+                Item::Undecodable(report) => unreadable.push(report),
+            }
+        }
         // What could not be read before may be readable, or gone, by now.
         *lock(&self.shared.quarantine) = Quarantined::default();
         unreadable.iter().for_each(|report| self.quarantine(report));
         let kept = unreadable.into_iter().filter_map(|report| report.key).collect();
-        let objects = objects.into_values().collect();
         let refusals =
             self.fifo.replace(objects, kept, Some(resource_version.clone()), &self.indexer);
         refusals.into_iter().for_each(|refusal| self.quarantine(&refusal.into()));
@@ -307,6 +320,9 @@ impl<K: Resource> Supervised for DeltaFifoStore<K> {
         self.shown = shown.generation();
         self.position = shown.resource_version().cloned();
         self.indexer = Indexer::from((*shown).clone());
+        // Whatever was on its way to the publisher is lost: the next thing shown must be another state, so that it is
+        // told of it, even if nothing changes.
+        self.indexer.set_resource_version(self.position.clone());
         self.fifo = DeltaFifo::new(self.discipline, self.transform.clone());
         self.epoch = None;
         self.staged = Staged::default();
@@ -402,7 +418,7 @@ impl<K: Resource> Handler<AddIndex<K>> for DeltaFifoStore<K> {
 
 impl<K> Default for Staged<K> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), unreadable: Vec::new() }
+        Self { items: BTreeMap::new(), nameless: Vec::new() }
     }
 }
 
@@ -410,19 +426,15 @@ impl<K: Resource> Staged<K> {
     /// A list being streamed may tell of changes to what it told before.
     fn take(&mut self, event: WatchEvent<K>) {
         match event {
-            WatchEvent::Added(Item::Object(object))
-            | WatchEvent::Modified(Item::Object(object)) => {
-                self.objects.insert(object.key(), object);
-            }
-            WatchEvent::Deleted(Item::Object(object)) => {
-                self.objects.remove(&object.key());
-            }
-            WatchEvent::Added(Item::Undecodable(report))
-            | WatchEvent::Modified(Item::Undecodable(report)) => {
-                self.unreadable.push(report);
-            }
-            WatchEvent::Deleted(Item::Undecodable(report)) => {
-                self.unreadable.retain(|other| other.key != report.key);
+            WatchEvent::Added(item) | WatchEvent::Modified(item) => match (item.key(), item) {
+                (Some(key), item) => drop(self.items.insert(key, item)),
+                (None, Item::Undecodable(report)) => self.nameless.push(report),
+                (None, Item::Object(_)) => {}
+            },
+            WatchEvent::Deleted(item) => {
+                if let Some(key) = item.key() {
+                    self.items.remove(&key);
+                }
             }
             WatchEvent::Bookmark { .. } | WatchEvent::Unknown { .. } => {}
         }
