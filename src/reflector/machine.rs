@@ -403,3 +403,7 @@ impl Machine {
 fn reporting(error: ApiError, effects: Vec<Effect>) -> Vec<Effect> {
     std::iter::once(Effect::Report(error)).chain(effects).collect()
 }
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;
