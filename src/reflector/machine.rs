@@ -196,6 +196,8 @@ impl Machine {
             },
             Input::ChildPanicked { position } => self.child_panicked(position, now),
             Input::WaitOver => match self.state {
+                // The end of an earlier wait, which something cut short.
+                State::Waiting { until, .. } if now < until => Vec::new(),
                 State::Waiting { next: Next::Snapshot, .. } => self.snapshot(now),
                 State::Waiting { next: Next::Watch, .. } => self.watch(now),
                 _ => Vec::new(),

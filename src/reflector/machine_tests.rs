@@ -538,6 +538,19 @@ fn an_hour_of_panics_is_few_requests() {
     assert!((100..=HOURLY).contains(&lists) && watches == 0, "{lists} {watches}");
 }
 
+#[test]
+fn a_wait_ends_when_it_is_over_and_only_then() {
+    let mut play = Play::watching();
+    assert_eq!(play.step(Input::WaitOver), "", "nothing was waited for");
+    assert_eq!(play.machine.phase(), Phase::Watching);
+    play.step(closed("7"));
+    assert_eq!(play.step(Input::StoreRestarted), "abort, list >=7", "at once");
+    assert_eq!(play.step(Input::WaitOver), "", "of the wait before");
+    assert_eq!(play.step(list_failed(503)), "report, wait 1.6s");
+    assert_eq!(play.after(1).step(Input::WaitOver), "", "of the wait before");
+    assert_eq!(play.wait(), "list >=7");
+}
+
 // === crashes and the end ===
 
 #[test]
