@@ -203,6 +203,7 @@ impl Machine {
                 _ => Vec::new(),
             },
             Input::StoreRestarted => {
+                self.leave_watch(now);
                 self.stale("the cache was rebuilt", now);
                 let mut effects = vec![Effect::Abort];
                 effects.extend(self.snapshot(now));
@@ -269,11 +270,7 @@ impl Machine {
         position: Option<ResourceVersion>,
         now: Instant,
     ) -> Vec<Effect> {
-        let lived = match self.state {
-            State::OpeningWatch { since } | State::Watching { since } => now - since,
-            _ => Duration::ZERO,
-        };
-        self.backoff.calm(lived);
+        let lived = self.leave_watch(now);
         let got_further = position != self.position;
         self.position = position;
         self.failures_in_place = if got_further { 0 } else { self.failures_in_place + 1 };
@@ -308,6 +305,16 @@ impl Machine {
         reporting(error, effects)
     }
 
+    /// Says how long a watch lived, however it ended, and lets the backoff know.
+    fn leave_watch(&mut self, now: Instant) -> Duration {
+        let lived = match self.state {
+            State::OpeningWatch { since } | State::Watching { since } => now - since,
+            _ => Duration::ZERO,
+        };
+        self.backoff.calm(lived);
+        lived
+    }
+
     /// Whether the watch fails at the same place again and again, because of what it is told there.
     fn is_stuck(&self, error: &ApiError) -> bool {
         self.failures_in_place >= FAILURES_IN_PLACE
@@ -322,6 +329,7 @@ impl Machine {
         if next == Next::Watch {
             self.position = position;
         }
+        self.leave_watch(now);
         self.stale("an actor panicked", now);
         self.back_off(None, next, now)
     }

@@ -465,6 +465,25 @@ fn a_successful_list_does_not_start_the_delays_over() {
 }
 
 #[test]
+fn a_long_watch_starts_the_delays_over_however_it_ends() {
+    let mut play = Play::watching();
+    for _ in 0..5 {
+        play.step(closed("7"));
+        play.wait();
+    }
+    play.live(120);
+    assert_eq!(play.step(panicked("7")), "wait 800ms");
+    for _ in 0..5 {
+        play.wait();
+        play.step(closed("7"));
+    }
+    play.wait();
+    play.live(120);
+    play.step(Input::StoreRestarted);
+    assert_eq!(play.step(list_failed(503)), "report, wait 800ms");
+}
+
+#[test]
 fn jitter_lengthens_delays_and_never_shortens_them() {
     let mut play = Play::new(Streaming::Never, 1.0);
     play.step(start(""));
