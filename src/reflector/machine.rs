@@ -58,6 +58,8 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Snapshot,
+    /// A list that is not streamed.
+    PlainList,
     Watch,
 }
 
@@ -199,6 +201,7 @@ impl Machine {
                 // The end of an earlier wait, which something cut short.
                 State::Waiting { until, .. } if now < until => Vec::new(),
                 State::Waiting { next: Next::Snapshot, .. } => self.snapshot(now),
+                State::Waiting { next: Next::PlainList, .. } => self.list(),
                 State::Waiting { next: Next::Watch, .. } => self.watch(now),
                 _ => Vec::new(),
             },
@@ -247,7 +250,8 @@ impl Machine {
             }
             WatchEnd::Closed => {
                 self.stale("the stream ended before the list was complete", now);
-                return self.back_off(None, Next::Snapshot, now);
+                // Should the server never say that a list is complete, a plain list will.
+                return self.back_off(None, Next::PlainList, now);
             }
         };
         match &error {
@@ -259,7 +263,7 @@ impl Machine {
             ApiError::Internal { .. }
             | ApiError::Forbidden { .. }
             | ApiError::NotAllowed { .. }
-            | ApiError::Malformed { .. } => self.list(now),
+            | ApiError::Malformed { .. } => self.list(),
             _ => self.list_failed(error, now),
         }
     }
@@ -341,14 +345,14 @@ impl Machine {
             self.streaming = Streaming::Possible;
         }
         if self.streaming != Streaming::Possible {
-            return self.list(now);
+            return self.list();
         }
         self.state = State::StreamingList;
         let start = WatchStart::InitialEvents { not_older_than: self.wanted_version() };
         vec![Effect::StreamList(self.watch_request(start))]
     }
 
-    fn list(&mut self, _now: Instant) -> Vec<Effect> {
+    fn list(&mut self) -> Vec<Effect> {
         self.state = State::Listing;
         let version = self.wanted_version().map(VersionMatch::NotOlderThan);
         // With a version, paging would make the server read its storage instead of its cache.

@@ -246,6 +246,16 @@ fn a_stream_without_an_end_of_its_list_is_not_asked_for_again_within_the_hour() 
 }
 
 #[test]
+fn a_stream_that_closes_before_the_list_is_complete_is_followed_by_a_plain_list() {
+    let mut play = Play::streaming();
+    play.step(start(""));
+    assert_eq!(play.step(closed("")), "wait 800ms");
+    assert_eq!(play.wait(), "list newest by 500");
+    assert_eq!(play.step(list_failed(503)), "report, wait 1.6s");
+    assert_eq!(play.wait(), "stream newest", "it may do better now");
+}
+
+#[test]
 fn a_stream_that_fails_on_its_own_account_is_followed_by_a_plain_list_at_once() {
     for error in [error(500), error(403), error(405), ApiError::malformed("half an event")] {
         let mut play = Play::streaming();
