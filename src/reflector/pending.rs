@@ -208,9 +208,14 @@ impl<K: Resource> PerObject<K> {
                 taken.push(ResourceEvent::Synced);
                 continue;
             }
-            let Some((_, key)) = self.order.pop_first() else { break };
+            let Some((place, key)) = self.order.pop_first() else { break };
             let Some(entry) = self.entries.remove(&key) else { continue };
-            entry.tell(&mut taken);
+            let (event, rest) = entry.tell();
+            taken.extend(event);
+            if let Some(rest) = rest {
+                self.order.insert(place, key.clone());
+                self.entries.insert(key, rest);
+            }
         }
         taken
     }
@@ -222,22 +227,23 @@ impl<K: Resource> PerObject<K> {
 }
 
 impl<K: Resource> Entry<K> {
-    fn tell(self, told: &mut Vec<ResourceEvent<K>>) {
-        let cause = self.cause;
-        match (self.known, self.now) {
-            (None, Now::Cached(object)) => told.push(ResourceEvent::Added { object, cause }),
+    /// What to tell first, and what is left to tell then.
+    fn tell(self) -> (Option<ResourceEvent<K>>, Option<Self>) {
+        let Self { place, known, now, cause } = self;
+        match (known, now) {
+            (None, Now::Cached(object)) => (Some(ResourceEvent::Added { object, cause }), None),
             (Some(old), Now::Cached(new)) if is_same_object(&*old, &*new) => {
-                told.push(ResourceEvent::Updated { old, new, cause });
+                (Some(ResourceEvent::Updated { old, new, cause }), None)
             }
-            (Some(old), Now::Cached(new)) => {
-                told.push(ResourceEvent::Deleted { last_known: old, cause: Cause::Relist });
-                told.push(ResourceEvent::Added { object: new, cause });
+            (Some(old), now @ Now::Cached(_)) => {
+                let gone = ResourceEvent::Deleted { last_known: old, cause: Cause::Relist };
+                (Some(gone), Some(Self { place, known: None, now, cause }))
             }
             (Some(_), Now::Gone { last_known }) => {
-                told.push(ResourceEvent::Deleted { last_known, cause })
+                (Some(ResourceEvent::Deleted { last_known, cause }), None)
             }
             // Came and went: `set` removes such an entry.
-            (None, Now::Gone { .. }) => {}
+            (None, Now::Gone { .. }) => (None, None),
         }
     }
 }
