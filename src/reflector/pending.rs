@@ -239,8 +239,12 @@ impl<K: Resource> Entry<K> {
                 let gone = ResourceEvent::Deleted { last_known: old, cause: Cause::Relist };
                 (Some(gone), Some(Self { place, known: None, now, cause }))
             }
-            (Some(_), Now::Gone { last_known }) => {
+            (Some(old), Now::Gone { last_known }) if is_same_object(&*old, &*last_known) => {
                 (Some(ResourceEvent::Deleted { last_known, cause }), None)
+            }
+            // What took its place came and went between two looks.
+            (Some(old), Now::Gone { .. }) => {
+                (Some(ResourceEvent::Deleted { last_known: old, cause: Cause::Relist }), None)
             }
             // Came and went: `set` removes such an entry.
             (None, Now::Gone { .. }) => (None, None),
