@@ -364,6 +364,17 @@ fn a_watch_that_ends_in_peace_is_asked_for_again_within_a_second() {
 }
 
 #[test]
+fn the_life_of_a_watch_begins_with_the_request_ref_21() {
+    let mut play = Play::listing();
+    play.all([start(""), listed("7")]);
+    // Some proxies hold the answer back until there is an event.
+    play.after(60).step(Input::WatchOpened);
+    play.step(closed("8"));
+    assert_eq!(*play.machine.freshness(), Freshness::Fresh);
+    assert!(play.delay() < Duration::from_secs(1));
+}
+
+#[test]
 fn a_broken_connection_keeps_the_position() {
     for error in [ApiError::connection("reset"), error(429), error(503), error(401), error(302)] {
         let mut play = Play::watching();
@@ -428,6 +439,17 @@ fn a_watch_that_is_told_nonsense_three_times_at_one_place_is_followed_by_a_list(
         play.step(failed(error.clone(), "7"));
         assert_eq!(play.wait(), "watch 7", "a list counts as progress");
     }
+}
+
+#[test]
+fn a_watch_that_ends_cleanly_was_told_no_nonsense() {
+    let mut play = Play::watching();
+    for input in [failed(error(500), "7"), failed(error(500), "7"), closed("7")] {
+        play.step(input);
+        play.wait();
+    }
+    play.step(failed(error(500), "7"));
+    assert_eq!(play.wait(), "watch 7");
 }
 
 #[test]
@@ -599,6 +621,14 @@ fn a_panic_asks_for_the_same_again_later() {
     play.step(start(""));
     play.step(panicked(""));
     assert_eq!(play.wait(), "stream newest");
+}
+
+#[test]
+fn a_list_that_panics_keeps_the_position_it_was_asked_for() {
+    let mut play = Play::watching();
+    play.step(Input::StoreRestarted);
+    play.step(panicked("5"));
+    assert_eq!(play.wait(), "list >=7", "the cache that was rebuilt is older than what was shown");
 }
 
 #[test]

@@ -235,6 +235,10 @@ impl Play {
     fn check_length(&self) {
         let keys: BTreeSet<_> = self.told.keys().chain(self.world.now.keys()).collect();
         assert!(self.pending.len() <= keys.len().max(self.pending.at_most));
+        if let Waiting::PerObject(objects) = &self.pending.waiting {
+            let places = objects.entries.iter().map(|(key, entry)| (entry.place, key.clone()));
+            assert_eq!(places.collect::<BTreeMap<_, _>>(), objects.order);
+        }
     }
 
     fn take(&mut self, most: usize) {
