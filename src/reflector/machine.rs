@@ -14,7 +14,7 @@ use crate::supervision::{Backoff, BackoffOptions};
 const HEALTHY_LIFE: Duration = Duration::from_secs(60);
 /// For so long a server that could not stream a list is not asked to.
 const STREAMING_PAUSE: Duration = Duration::from_secs(3600);
-/// After so many failures of a watch that got no further, its position is not trusted any more.
+/// After so much nonsense told to a watch that got no further, its position is not trusted any more.
 const FAILURES_IN_PLACE: u32 = 3;
 
 /// Decides what a reflector does next: state × input → effects. Does nothing itself, and reads no clock.
@@ -28,7 +28,7 @@ pub(super) struct Machine {
     streaming: Streaming,
     backoff: Backoff,
     rng: fastrand::Rng,
-    /// Failed watches since the last one that got further.
+    /// Watches that were told nonsense since the last one that got further, or ended cleanly.
     failures_in_place: u32,
     freshness: Freshness,
 }
@@ -58,6 +58,8 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Snapshot,
+    /// A list that is not streamed.
+    PlainList,
     Watch,
 }
 
@@ -196,11 +198,15 @@ impl Machine {
             },
             Input::ChildPanicked { position } => self.child_panicked(position, now),
             Input::WaitOver => match self.state {
+                // The end of an earlier wait, which something cut short.
+                State::Waiting { until, .. } if now < until => Vec::new(),
                 State::Waiting { next: Next::Snapshot, .. } => self.snapshot(now),
+                State::Waiting { next: Next::PlainList, .. } => self.list(),
                 State::Waiting { next: Next::Watch, .. } => self.watch(now),
                 _ => Vec::new(),
             },
             Input::StoreRestarted => {
+                self.leave_watch(now);
                 self.stale("the cache was rebuilt", now);
                 let mut effects = vec![Effect::Abort];
                 effects.extend(self.snapshot(now));
@@ -244,7 +250,8 @@ impl Machine {
             }
             WatchEnd::Closed => {
                 self.stale("the stream ended before the list was complete", now);
-                return self.back_off(None, Next::Snapshot, now);
+                // Should the server never say that a list is complete, a plain list will.
+                return self.back_off(None, Next::PlainList, now);
             }
         };
         match &error {
@@ -256,7 +263,7 @@ impl Machine {
             ApiError::Internal { .. }
             | ApiError::Forbidden { .. }
             | ApiError::NotAllowed { .. }
-            | ApiError::Malformed { .. } => self.list(now),
+            | ApiError::Malformed { .. } => self.list(),
             _ => self.list_failed(error, now),
         }
     }
@@ -267,14 +274,11 @@ impl Machine {
         position: Option<ResourceVersion>,
         now: Instant,
     ) -> Vec<Effect> {
-        let lived = match self.state {
-            State::OpeningWatch { since } | State::Watching { since } => now - since,
-            _ => Duration::ZERO,
-        };
-        self.backoff.calm(lived);
-        let got_further = position != self.position;
+        let lived = self.leave_watch(now);
+        if position != self.position {
+            self.failures_in_place = 0;
+        }
         self.position = position;
-        self.failures_in_place = if got_further { 0 } else { self.failures_in_place + 1 };
         let error = match end {
             WatchEnd::Closed | WatchEnd::NoEndOfInitialEvents => {
                 self.failures_in_place = 0;
@@ -288,8 +292,9 @@ impl Machine {
             WatchEnd::Failed(error) => error,
         };
         self.stale(&error.to_string(), now);
+        let is_stuck = self.is_stuck(&error);
         let next = match error.recovery() {
-            Recovery::Retry if self.is_stuck(&error) => Next::Snapshot,
+            Recovery::Retry if is_stuck => Next::Snapshot,
             Recovery::Retry | Recovery::Wait => Next::Watch,
             Recovery::Relist | Recovery::WaitAndRelist => Next::Snapshot,
             Recovery::ReadNewest => {
@@ -306,10 +311,22 @@ impl Machine {
         reporting(error, effects)
     }
 
-    /// Whether the watch fails at the same place again and again, because of what it is told there.
-    fn is_stuck(&self, error: &ApiError) -> bool {
-        self.failures_in_place >= FAILURES_IN_PLACE
-            && matches!(error, ApiError::Internal { .. } | ApiError::Malformed { .. })
+    /// Says how long a watch lived, however it ended, and lets the backoff know.
+    fn leave_watch(&mut self, now: Instant) -> Duration {
+        let lived = match self.state {
+            State::OpeningWatch { since } | State::Watching { since } => now - since,
+            _ => Duration::ZERO,
+        };
+        self.backoff.calm(lived);
+        lived
+    }
+
+    /// Whether the watch fails at the same place again and again, because of what it is told there. A server out of
+    /// reach tells nothing.
+    fn is_stuck(&mut self, error: &ApiError) -> bool {
+        let is_nonsense = matches!(error, ApiError::Internal { .. } | ApiError::Malformed { .. });
+        self.failures_in_place += u32::from(is_nonsense);
+        is_nonsense && self.failures_in_place >= FAILURES_IN_PLACE
     }
 
     fn child_panicked(&mut self, position: Option<ResourceVersion>, now: Instant) -> Vec<Effect> {
@@ -320,6 +337,7 @@ impl Machine {
         if next == Next::Watch {
             self.position = position;
         }
+        self.leave_watch(now);
         self.stale("an actor panicked", now);
         self.back_off(None, next, now)
     }
@@ -331,14 +349,14 @@ impl Machine {
             self.streaming = Streaming::Possible;
         }
         if self.streaming != Streaming::Possible {
-            return self.list(now);
+            return self.list();
         }
         self.state = State::StreamingList;
         let start = WatchStart::InitialEvents { not_older_than: self.wanted_version() };
         vec![Effect::StreamList(self.watch_request(start))]
     }
 
-    fn list(&mut self, _now: Instant) -> Vec<Effect> {
+    fn list(&mut self) -> Vec<Effect> {
         self.state = State::Listing;
         let version = self.wanted_version().map(VersionMatch::NotOlderThan);
         // With a version, paging would make the server read its storage instead of its cache.
@@ -403,3 +421,7 @@ impl Machine {
 fn reporting(error: ApiError, effects: Vec<Effect>) -> Vec<Effect> {
     std::iter::once(Effect::Report(error)).chain(effects).collect()
 }
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -36,10 +36,18 @@ struct PerObject<K: Resource> {
 #[derive(Debug)]
 struct Entry<K> {
     place: u64,
-    /// What the subscriber knows.
-    known: Option<Arc<K>>,
+    known: Known<K>,
     now: Now<K>,
     cause: Cause,
+}
+
+/// What the subscriber knows of an object.
+#[derive(Debug)]
+enum Known<K> {
+    Nothing,
+    State(Arc<K>),
+    /// A state before this one, which was its last.
+    Before(Arc<K>),
 }
 
 #[derive(Debug)]
@@ -141,12 +149,14 @@ impl<K: Resource> PerObject<K> {
     /// Returns whether the event was joined with an earlier one.
     fn push(&mut self, event: ResourceEvent<K>) -> bool {
         match event {
-            ResourceEvent::Added { object, cause } => self.set(None, Now::Cached(object), cause),
+            ResourceEvent::Added { object, cause } => {
+                self.set(Known::Nothing, Now::Cached(object), cause)
+            }
             ResourceEvent::Updated { old, new, cause } => {
-                self.set(Some(old), Now::Cached(new), cause)
+                self.set(Known::State(old), Now::Cached(new), cause)
             }
             ResourceEvent::Deleted { last_known, cause } => {
-                let known = Some(Arc::clone(&last_known));
+                let known = Known::Before(Arc::clone(&last_known));
                 self.set(known, Now::Gone { last_known }, cause)
             }
             ResourceEvent::Synced => {
@@ -156,7 +166,7 @@ impl<K: Resource> PerObject<K> {
         }
     }
 
-    fn set(&mut self, known: Option<Arc<K>>, now: Now<K>, cause: Cause) -> bool {
+    fn set(&mut self, known: Known<K>, now: Now<K>, cause: Cause) -> bool {
         let key = now.object().key();
         let Some(entry) = self.entries.get_mut(&key) else {
             let place = self.place();
@@ -168,7 +178,8 @@ impl<K: Resource> PerObject<K> {
         if cause == Cause::Resync {
             return true;
         }
-        if entry.known.is_none() && matches!(now, Now::Gone { .. }) {
+        let is_unknown = matches!(entry.known, Known::Nothing);
+        if is_unknown && matches!(now, Now::Gone { .. }) {
             // It came and went between two looks.
             let place = entry.place;
             self.entries.remove(&key);
@@ -177,14 +188,17 @@ impl<K: Resource> PerObject<K> {
         }
         entry.now = now;
         // To a subscriber that does not know it yet, an object of the first list stays one.
-        if !(entry.known.is_none() && entry.cause == Cause::InitialList) {
+        if !(is_unknown && entry.cause == Cause::InitialList) {
             entry.cause = cause;
         }
         true
     }
 
     fn lead_to(&mut self, difference: &Difference<K>, cause: Cause) {
-        let known = difference.old.as_ref().map(Arc::clone);
+        let known = match &difference.old {
+            Some(old) => Known::State(Arc::clone(old)),
+            None => Known::Nothing,
+        };
         match (&difference.new, &difference.old) {
             (Some(new), _) => {
                 self.set(known, Now::Cached(Arc::clone(new)), cause);
@@ -208,9 +222,14 @@ impl<K: Resource> PerObject<K> {
                 taken.push(ResourceEvent::Synced);
                 continue;
             }
-            let Some((_, key)) = self.order.pop_first() else { break };
+            let Some((place, key)) = self.order.pop_first() else { break };
             let Some(entry) = self.entries.remove(&key) else { continue };
-            entry.tell(&mut taken);
+            let (event, rest) = entry.tell();
+            taken.extend(event);
+            if let Some(rest) = rest {
+                self.order.insert(place, key.clone());
+                self.entries.insert(key, rest);
+            }
         }
         taken
     }
@@ -222,22 +241,32 @@ impl<K: Resource> PerObject<K> {
 }
 
 impl<K: Resource> Entry<K> {
-    fn tell(self, told: &mut Vec<ResourceEvent<K>>) {
-        let cause = self.cause;
-        match (self.known, self.now) {
-            (None, Now::Cached(object)) => told.push(ResourceEvent::Added { object, cause }),
-            (Some(old), Now::Cached(new)) if is_same_object(&*old, &*new) => {
-                told.push(ResourceEvent::Updated { old, new, cause });
+    /// What to tell first, and what is left to tell then.
+    fn tell(self) -> (Option<ResourceEvent<K>>, Option<Self>) {
+        let Self { place, known, now, cause } = self;
+        let gone = |last_known, cause| Some(ResourceEvent::Deleted { last_known, cause });
+        match (known, now) {
+            (Known::Nothing, Now::Cached(object)) => {
+                (Some(ResourceEvent::Added { object, cause }), None)
             }
-            (Some(old), Now::Cached(new)) => {
-                told.push(ResourceEvent::Deleted { last_known: old, cause: Cause::Relist });
-                told.push(ResourceEvent::Added { object: new, cause });
+            (Known::State(old), Now::Cached(new)) if is_same_object(&*old, &*new) => {
+                (Some(ResourceEvent::Updated { old, new, cause }), None)
             }
-            (Some(_), Now::Gone { last_known }) => {
-                told.push(ResourceEvent::Deleted { last_known, cause });
+            // Another one has its name, or it went and came back.
+            (Known::State(old) | Known::Before(old), now @ Now::Cached(_)) => {
+                let rest = Self { place, known: Known::Nothing, now, cause };
+                (gone(old, Cause::Relist), Some(rest))
+            }
+            (Known::State(old) | Known::Before(old), Now::Gone { last_known }) => {
+                if is_same_object(&*old, &*last_known) {
+                    (gone(last_known, cause), None)
+                } else {
+                    // What took its place came and went between two looks.
+                    (gone(old, Cause::Relist), None)
+                }
             }
             // Came and went: `set` removes such an entry.
-            (None, Now::Gone { .. }) => {}
+            (Known::Nothing, Now::Gone { .. }) => (None, None),
         }
     }
 }
@@ -249,3 +278,7 @@ impl<K> Now<K> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "pending_tests.rs"]
+mod tests;

@@ -1,0 +1,759 @@
+//! Every row of the transition table. An input is answered with effects, written `report, wait 0.8s`, `list >=7`,
+//! `stream newest`, `watch 7`.
+
+use super::*;
+
+/// One course of events. Its clock goes only when told to.
+struct Play {
+    machine: Machine,
+    now: Instant,
+}
+
+impl Play {
+    fn new(streaming: Streaming, jitter: f64) -> Self {
+        let settings = Settings {
+            selection: Arc::default(),
+            page_size: 500,
+            watch_timeout: Duration::from_secs(300),
+            streaming,
+            backoff: BackoffOptions { jitter, ..BackoffOptions::default() },
+        };
+        let machine = Machine::new(settings, fastrand::Rng::with_seed(7));
+        Self { machine, now: Instant::now() }
+    }
+
+    /// Lists are streamed.
+    fn streaming() -> Self {
+        Self::new(Streaming::Possible, 0.0)
+    }
+
+    /// Lists are not streamed.
+    fn listing() -> Self {
+        Self::new(Streaming::Never, 0.0)
+    }
+
+    /// A watch has just been answered; the cache has come up to 7.
+    fn watching() -> Self {
+        let mut play = Self::listing();
+        play.all([start(""), listed("7"), Input::WatchOpened]);
+        play
+    }
+
+    fn step(&mut self, input: Input) -> String {
+        let effects = self.machine.step(input, self.now);
+        effects.iter().map(written).collect::<Vec<_>>().join(", ")
+    }
+
+    fn all(&mut self, inputs: impl IntoIterator<Item = Input>) {
+        for input in inputs {
+            self.step(input);
+        }
+    }
+
+    fn after(&mut self, seconds: u64) -> &mut Self {
+        self.now += Duration::from_secs(seconds);
+        self
+    }
+
+    /// Lets the wait it is in pass.
+    fn wait(&mut self) -> String {
+        self.now = self.machine.next_attempt().expect("it waits");
+        self.step(Input::WaitOver)
+    }
+
+    /// How long it waits from now on.
+    fn delay(&self) -> Duration {
+        self.machine.next_attempt().expect("it waits") - self.now
+    }
+
+    /// A watch that is answered, and lives for so long.
+    fn live(&mut self, seconds: u64) {
+        self.step(Input::WatchOpened);
+        self.after(seconds);
+    }
+
+    fn stale_for(&self) -> Option<u64> {
+        match self.machine.freshness() {
+            Freshness::Stale { since, .. } => Some((self.now - *since).as_secs()),
+            Freshness::Unknown | Freshness::Fresh => None,
+        }
+    }
+}
+
+fn written(effect: &Effect) -> String {
+    let newest = |version: Option<&ResourceVersion>| {
+        version.map_or("newest".to_owned(), |version| format!(">={version}"))
+    };
+    match effect {
+        Effect::Report(_) => "report".to_owned(),
+        Effect::Wait(delay) => format!("wait {delay:?}"),
+        Effect::Abort => "abort".to_owned(),
+        Effect::List(request) => {
+            let version = match &request.version {
+                Some(VersionMatch::NotOlderThan(version)) => Some(version),
+                Some(VersionMatch::Exact(_)) => panic!("nothing asks for an exact version"),
+                None => None,
+            };
+            let pages = request.limit.map(|limit| format!(" by {limit}")).unwrap_or_default();
+            format!("list {}{pages}", newest(version))
+        }
+        Effect::StreamList(request) | Effect::Watch(request) => match &request.start {
+            WatchStart::After(version) => format!("watch {version}"),
+            WatchStart::InitialEvents { not_older_than } => {
+                format!("stream {}", newest(not_older_than.as_ref()))
+            }
+        },
+    }
+}
+
+fn position(version: &str) -> Option<ResourceVersion> {
+    ResourceVersion::new(version)
+}
+
+fn start(version: &str) -> Input {
+    Input::Start { position: position(version) }
+}
+
+fn listed(version: &str) -> Input {
+    Input::Listed { resource_version: position(version).unwrap() }
+}
+
+fn initial_events_ended(version: &str) -> Input {
+    Input::InitialEventsEnded { resource_version: position(version).unwrap() }
+}
+
+fn error(code: u16) -> ApiError {
+    ApiError::from_code(code, String::new(), None)
+}
+
+fn too_many(retry_after: u64) -> ApiError {
+    ApiError::TooManyRequests { retry_after: Some(Duration::from_secs(retry_after)) }
+}
+
+fn too_large(retry_after: Option<u64>) -> ApiError {
+    ApiError::NotYetServed { retry_after: retry_after.map(Duration::from_secs) }
+}
+
+fn list_failed(code: u16) -> Input {
+    Input::ListFailed(error(code))
+}
+
+fn closed(version: &str) -> Input {
+    Input::WatchEnded { end: WatchEnd::Closed, position: position(version) }
+}
+
+fn failed(error: ApiError, version: &str) -> Input {
+    Input::WatchEnded { end: WatchEnd::Failed(error), position: position(version) }
+}
+
+fn panicked(version: &str) -> Input {
+    Input::ChildPanicked { position: position(version) }
+}
+
+// === start ===
+
+#[test]
+fn without_a_position_the_newest_is_listed_then_watched() {
+    let mut play = Play::listing();
+    assert_eq!(play.step(start("")), "list newest by 500");
+    assert_eq!(play.step(listed("7")), "watch 7");
+    assert_eq!(play.step(Input::WatchOpened), "");
+    assert_eq!(play.machine.phase(), Phase::Watching);
+}
+
+#[test]
+fn a_streamed_list_goes_on_as_a_watch() {
+    let mut play = Play::streaming();
+    assert_eq!(play.step(start("")), "stream newest");
+    assert_eq!(play.step(Input::WatchOpened), "");
+    assert_eq!(play.machine.phase(), Phase::StreamingList, "answered is not listed");
+    assert_eq!(play.step(initial_events_ended("7")), "");
+    assert_eq!(play.machine.phase(), Phase::Watching);
+    assert_eq!(play.step(closed("7")), "wait 800ms");
+    assert_eq!(play.wait(), "watch 7");
+}
+
+#[test]
+fn with_a_position_it_is_watched_from_there() {
+    for mut play in [Play::listing(), Play::streaming()] {
+        assert_eq!(play.step(start("7")), "watch 7");
+    }
+}
+
+#[test]
+fn a_restart_begins_anew_from_the_position_of_the_cache() {
+    let mut play = Play::watching();
+    assert_eq!(play.step(start("9")), "watch 9");
+    assert_eq!(play.step(start("")), "list newest by 500");
+}
+
+#[test]
+fn phases_say_what_it_is_doing() {
+    let mut play = Play::streaming();
+    assert_eq!(play.machine.phase(), Phase::Starting);
+    play.step(start(""));
+    assert_eq!(play.machine.phase(), Phase::StreamingList);
+    play.step(failed(error(422), ""));
+    assert_eq!(play.machine.phase(), Phase::Listing);
+    assert_eq!(play.machine.next_attempt(), None);
+    play.step(list_failed(503));
+    assert_eq!(play.machine.phase(), Phase::BackingOff);
+    assert_eq!(play.machine.next_attempt(), Some(play.now + Duration::from_millis(800)));
+    play.wait();
+    play.step(listed("7"));
+    assert_eq!(play.machine.phase(), Phase::OpeningWatch);
+}
+
+#[test]
+fn a_watch_is_asked_to_last_five_to_ten_minutes_with_bookmarks() {
+    let mut play = Play::listing();
+    let mut timeouts = Vec::new();
+    for _ in 0..1000 {
+        let effects = play.machine.step(start("7"), play.now);
+        let [Effect::Watch(request)] = &effects[..] else { panic!("{effects:?}") };
+        assert!(request.bookmarks);
+        timeouts.push(request.timeout.as_secs());
+    }
+    assert!(timeouts.iter().all(|timeout| (300..600).contains(timeout)));
+    assert!(timeouts.iter().any(|timeout| *timeout < 330));
+    assert!(timeouts.iter().any(|timeout| *timeout > 570));
+}
+
+// === a streamed list that does not come ===
+
+#[test]
+fn a_server_that_refuses_to_stream_is_listed_at_once_and_asked_again_after_an_hour() {
+    let mut play = Play::streaming();
+    play.step(start(""));
+    assert_eq!(play.step(failed(error(422), "")), "list newest by 500");
+    play.all([listed("7"), Input::WatchOpened]);
+
+    play.after(3599).all([Input::StoreRestarted]);
+    assert_eq!(play.machine.phase(), Phase::Listing, "remembered");
+    play.all([listed("8"), Input::WatchOpened]);
+    assert_eq!(play.after(1).step(Input::StoreRestarted), "abort, stream >=8");
+}
+
+#[test]
+fn a_stream_without_an_end_of_its_list_is_not_asked_for_again_within_the_hour() {
+    let mut play = Play::streaming();
+    play.step(start(""));
+    let silence = Input::WatchEnded { end: WatchEnd::NoEndOfInitialEvents, position: None };
+    assert_eq!(play.step(silence), "list newest by 500");
+    play.step(listed("7"));
+    assert_eq!(play.after(3599).step(Input::StoreRestarted), "abort, list >=7");
+    assert_eq!(play.after(1).step(Input::StoreRestarted), "abort, stream >=7");
+}
+
+#[test]
+fn a_stream_that_closes_before_the_list_is_complete_is_followed_by_a_plain_list() {
+    let mut play = Play::streaming();
+    play.step(start(""));
+    assert_eq!(play.step(closed("")), "wait 800ms");
+    assert_eq!(play.wait(), "list newest by 500");
+    assert_eq!(play.step(list_failed(503)), "report, wait 1.6s");
+    assert_eq!(play.wait(), "stream newest", "it may do better now");
+}
+
+#[test]
+fn a_stream_that_fails_on_its_own_account_is_followed_by_a_plain_list_at_once() {
+    for error in [error(500), error(403), error(405), ApiError::malformed("half an event")] {
+        let mut play = Play::streaming();
+        play.step(start(""));
+        assert_eq!(play.step(failed(error, "")), "list newest by 500");
+        assert_eq!(play.step(list_failed(403)), "report, wait 800ms");
+        assert_eq!(play.wait(), "stream newest", "only a refusal is remembered");
+    }
+}
+
+#[test]
+fn an_overloaded_or_absent_server_is_asked_for_the_same_stream_later() {
+    for error in [error(429), error(503), error(401), error(404), ApiError::connection("refused")] {
+        let mut play = Play::streaming();
+        play.step(start(""));
+        assert_eq!(play.step(failed(error, "")), "report, wait 800ms");
+        assert_eq!(play.wait(), "stream newest");
+    }
+}
+
+#[test]
+fn a_stream_at_a_lost_position_is_asked_for_at_the_newest() {
+    for error in [error(410), too_large(None)] {
+        let mut play = Play::streaming();
+        play.step(start("7"));
+        play.step(failed(self::error(410), "7"));
+        assert_eq!(play.wait(), "stream >=7");
+        assert_eq!(play.step(failed(error, "7")), "report, stream newest");
+        assert_eq!(play.step(failed(self::error(410), "7")), "report, wait 1.6s");
+        assert_eq!(play.wait(), "stream newest");
+    }
+}
+
+// === lists that fail ===
+
+#[test]
+fn a_list_that_fails_is_asked_for_again_with_growing_delays() {
+    for code in [429, 500, 502, 503, 504, 401, 403, 404, 405, 400, 422, 302] {
+        let mut play = Play::listing();
+        play.step(start(""));
+        assert_eq!(play.step(list_failed(code)), "report, wait 800ms", "{code}");
+        assert_eq!(play.wait(), "list newest by 500");
+        assert_eq!(play.step(list_failed(code)), "report, wait 1.6s", "{code}");
+    }
+}
+
+#[test]
+fn a_list_at_a_lost_position_is_asked_for_at_the_newest_in_pages() {
+    for error in [error(410), too_large(None)] {
+        let mut play = Play::watching();
+        assert_eq!(play.step(Input::StoreRestarted), "abort, list >=7");
+        assert_eq!(play.step(Input::ListFailed(error)), "report, list newest by 500");
+        assert_eq!(play.step(list_failed(410)), "report, wait 800ms", "once without a delay");
+        assert_eq!(play.wait(), "list newest by 500");
+        play.step(listed("9"));
+        assert_eq!(play.step(Input::StoreRestarted), "abort, list >=9", "found again");
+    }
+}
+
+#[test]
+fn a_version_not_served_yet_is_waited_for_as_the_server_asks() {
+    let mut play = Play::watching();
+    play.step(Input::StoreRestarted);
+    assert_eq!(play.step(Input::ListFailed(too_large(Some(1)))), "report, wait 1s");
+    assert_eq!(play.wait(), "list newest by 500");
+}
+
+#[test]
+fn the_longer_of_backoff_and_what_the_server_asks_for_is_waited() {
+    let mut play = Play::listing();
+    play.step(start(""));
+    assert_eq!(play.step(Input::ListFailed(too_many(7))), "report, wait 7s");
+    play.wait();
+    assert_eq!(play.step(Input::ListFailed(too_many(1))), "report, wait 1.6s");
+
+    let mut play = Play::watching();
+    assert_eq!(play.step(failed(too_many(7), "7")), "report, wait 7s");
+    assert_eq!(play.wait(), "watch 7");
+}
+
+// === watches that end ===
+
+#[test]
+fn a_watch_that_ends_early_is_asked_for_again_with_growing_delays_and_no_list() {
+    let mut play = Play::watching();
+    for (version, delay) in [("8", "800ms"), ("8", "1.6s"), ("9", "3.2s"), ("9", "6.4s")] {
+        play.live(59);
+        assert_eq!(play.step(closed(version)), format!("wait {delay}"));
+        assert_eq!(play.wait(), format!("watch {version}"));
+    }
+}
+
+#[test]
+fn a_watch_that_ends_in_peace_is_asked_for_again_within_a_second() {
+    let mut delays = Vec::new();
+    let mut play = Play::watching();
+    for _ in 0..100 {
+        play.live(60);
+        play.step(closed("8"));
+        delays.push(play.delay());
+        assert_eq!(play.wait(), "watch 8");
+    }
+    assert!(delays.iter().all(|delay| *delay < Duration::from_secs(1)));
+    assert!(delays.iter().any(|delay| *delay > Duration::from_millis(900)), "spread");
+    assert!(delays.iter().any(|delay| *delay < Duration::from_millis(100)), "spread");
+}
+
+#[test]
+fn the_life_of_a_watch_begins_with_the_request_ref_21() {
+    let mut play = Play::listing();
+    play.all([start(""), listed("7")]);
+    // Some proxies hold the answer back until there is an event.
+    play.after(60).step(Input::WatchOpened);
+    play.step(closed("8"));
+    assert_eq!(*play.machine.freshness(), Freshness::Fresh);
+    assert!(play.delay() < Duration::from_secs(1));
+}
+
+#[test]
+fn a_broken_connection_keeps_the_position() {
+    for error in [ApiError::connection("reset"), error(429), error(503), error(401), error(302)] {
+        let mut play = Play::watching();
+        for delay in ["800ms", "1.6s", "3.2s", "6.4s", "12.8s", "25.6s", "30s", "30s"] {
+            assert_eq!(play.step(failed(error.clone(), "8")), format!("report, wait {delay}"));
+            assert_eq!(play.wait(), "watch 8", "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_watch_from_a_forgotten_position_is_followed_by_a_list_not_older_than_it() {
+    let mut play = Play::watching();
+    assert_eq!(play.step(failed(error(410), "8")), "report, wait 800ms");
+    assert_eq!(play.wait(), "list >=8");
+}
+
+#[test]
+fn a_position_forgotten_after_a_healthy_life_is_listed_again_within_a_second() {
+    let mut play = Play::watching();
+    play.step(closed("7"));
+    play.wait();
+    play.live(60);
+    play.step(failed(error(410), "8"));
+    assert!(play.delay() < Duration::from_secs(1), "and not the 1.6 s of a second failure");
+    assert_eq!(play.wait(), "list >=8");
+}
+
+#[test]
+fn a_watch_from_a_position_not_served_yet_is_followed_by_a_list_of_the_newest() {
+    let mut play = Play::watching();
+    assert_eq!(play.step(failed(too_large(Some(5)), "7")), "report, wait 5s");
+    assert_eq!(play.wait(), "list newest by 500");
+}
+
+#[test]
+fn an_object_lost_in_storage_is_noticed_by_a_list() {
+    let mut play = Play::watching();
+    let error = ApiError::StorageRead { message: String::new() };
+    assert_eq!(play.step(failed(error, "8")), "report, wait 800ms");
+    assert_eq!(play.wait(), "list >=8");
+}
+
+#[test]
+fn a_missing_right_keeps_the_position_and_a_missing_kind_does_not() {
+    for (code, next) in [(403, "watch 8"), (401, "watch 8"), (404, "list >=8"), (405, "list >=8")] {
+        let mut play = Play::watching();
+        assert_eq!(play.step(failed(error(code), "8")), "report, wait 800ms");
+        assert_eq!(play.wait(), next, "{code}");
+    }
+}
+
+#[test]
+fn a_watch_that_is_told_nonsense_three_times_at_one_place_is_followed_by_a_list() {
+    for error in [error(500), ApiError::malformed("half an event")] {
+        let mut play = Play::watching();
+        for next in ["watch 7", "watch 7", "list >=7"] {
+            play.step(failed(error.clone(), "7"));
+            assert_eq!(play.wait(), next);
+        }
+        play.step(listed("7"));
+        play.step(failed(error.clone(), "7"));
+        assert_eq!(play.wait(), "watch 7", "a list counts as progress");
+    }
+}
+
+#[test]
+fn an_outage_is_not_nonsense_and_costs_no_list() {
+    let mut play = Play::watching();
+    for _ in 0..5 {
+        play.step(failed(ApiError::connection("refused"), "7"));
+        play.wait();
+    }
+    for next in ["watch 7", "watch 7", "list >=7"] {
+        play.step(failed(error(500), "7"));
+        assert_eq!(play.wait(), next);
+    }
+}
+
+#[test]
+fn a_watch_that_ends_cleanly_was_told_no_nonsense() {
+    let mut play = Play::watching();
+    for input in [failed(error(500), "7"), failed(error(500), "7"), closed("7")] {
+        play.step(input);
+        play.wait();
+    }
+    play.step(failed(error(500), "7"));
+    assert_eq!(play.wait(), "watch 7");
+}
+
+#[test]
+fn a_watch_that_gets_further_may_fail_as_often_as_it_likes() {
+    let mut play = Play::watching();
+    for version in ["7", "7", "8", "8", "8", "9", "10", "10", "10"] {
+        play.step(failed(error(500), version));
+        assert_eq!(play.wait(), format!("watch {version}"));
+    }
+    play.step(failed(error(500), "10"));
+    assert_eq!(play.wait(), "list >=10");
+}
+
+#[test]
+fn a_position_is_kept_however_long_the_server_is_out_of_reach() {
+    let mut play = Play::watching();
+    for _ in 0..100 {
+        play.step(failed(ApiError::connection("refused"), "7"));
+        assert_eq!(play.wait(), "watch 7");
+    }
+}
+
+// === backoff ===
+
+#[test]
+fn only_two_minutes_of_watching_start_the_delays_over() {
+    let mut play = Play::watching();
+    for (lived, delay) in [(0, "800ms"), (119, "1.6s"), (119, "3.2s"), (120, "800ms"), (0, "1.6s")]
+    {
+        play.live(lived);
+        let answer = play.step(failed(error(503), "7"));
+        assert_eq!(answer, format!("report, wait {delay}"), "lived for {lived} s");
+        play.wait();
+    }
+}
+
+#[test]
+fn a_successful_list_does_not_start_the_delays_over() {
+    let mut play = Play::watching();
+    for delay in ["800ms", "1.6s", "3.2s"] {
+        assert_eq!(play.step(failed(error(410), "7")), format!("report, wait {delay}"));
+        assert_eq!(play.wait(), "list >=7");
+        play.all([listed("7"), Input::WatchOpened]);
+    }
+}
+
+#[test]
+fn a_long_watch_starts_the_delays_over_however_it_ends() {
+    let mut play = Play::watching();
+    for _ in 0..5 {
+        play.step(closed("7"));
+        play.wait();
+    }
+    play.live(120);
+    assert_eq!(play.step(panicked("7")), "wait 800ms");
+    for _ in 0..5 {
+        play.wait();
+        play.step(closed("7"));
+    }
+    play.wait();
+    play.live(120);
+    play.step(Input::StoreRestarted);
+    assert_eq!(play.step(list_failed(503)), "report, wait 800ms");
+}
+
+#[test]
+fn jitter_lengthens_delays_and_never_shortens_them() {
+    let mut play = Play::new(Streaming::Never, 1.0);
+    play.step(start(""));
+    for plain in [800, 1600, 3200, 6400, 12_800, 25_600, 30_000] {
+        play.step(list_failed(503));
+        let delay = play.delay().as_millis();
+        assert!((plain..=2 * plain).contains(&delay), "{delay} of {plain}");
+        play.wait();
+    }
+}
+
+/// Asks a server that answers at once for an hour; counts requests that are not watches, and watches.
+fn requests_in_an_hour(answer: impl Fn(&Effect, usize) -> Input) -> (usize, usize) {
+    let mut play = Play::streaming();
+    let end = play.now + Duration::from_secs(3600);
+    let (mut lists, mut watches) = (0, 0);
+    let mut input = start("");
+    while play.now < end {
+        let effects = play.machine.step(input, play.now);
+        let effect = effects.last().expect("it never gives up");
+        match effect {
+            Effect::Wait(delay) => {
+                play.now += *delay;
+                input = Input::WaitOver;
+                continue;
+            }
+            Effect::Watch(_) => watches += 1,
+            Effect::List(_) | Effect::StreamList(_) => lists += 1,
+            Effect::Report(_) | Effect::Abort => panic!("{effect:?}"),
+        }
+        input = answer(effect, lists + watches);
+    }
+    (lists, watches)
+}
+
+/// One each 30 s, and those before the delays have grown.
+const HOURLY: usize = 3600 / 30 + 10;
+
+#[test]
+fn an_hour_of_failed_lists_is_few_requests() {
+    let (lists, watches) = requests_in_an_hour(|effect, _| match effect {
+        Effect::List(_) => list_failed(503),
+        _ => failed(error(503), ""),
+    });
+    assert!((100..=HOURLY).contains(&lists) && watches == 0, "{lists} {watches}");
+}
+
+#[test]
+fn an_hour_of_watches_that_close_after_one_event_is_few_requests_and_no_relist() {
+    let (lists, watches) = requests_in_an_hour(|effect, count| match effect {
+        Effect::StreamList(_) => failed(error(422), ""),
+        Effect::List(_) => listed("1"),
+        _ => closed(&count.to_string()),
+    });
+    assert!((100..=HOURLY).contains(&watches) && lists == 2, "{lists} {watches}");
+}
+
+#[test]
+fn an_hour_of_good_lists_and_forgotten_positions_is_few_requests() {
+    let (lists, watches) = requests_in_an_hour(|effect, _| match effect {
+        Effect::StreamList(_) => failed(error(422), ""),
+        Effect::List(_) => listed("7"),
+        _ => failed(error(410), "7"),
+    });
+    assert!((100..=HOURLY + 1).contains(&lists) && watches <= HOURLY, "{lists} {watches}");
+}
+
+#[test]
+fn an_hour_of_panics_is_few_requests() {
+    let (lists, watches) = requests_in_an_hour(|_, _| panicked(""));
+    assert!((100..=HOURLY).contains(&lists) && watches == 0, "{lists} {watches}");
+}
+
+#[test]
+fn a_wait_ends_when_it_is_over_and_only_then() {
+    let mut play = Play::watching();
+    assert_eq!(play.step(Input::WaitOver), "", "nothing was waited for");
+    assert_eq!(play.machine.phase(), Phase::Watching);
+    play.step(closed("7"));
+    assert_eq!(play.step(Input::StoreRestarted), "abort, list >=7", "at once");
+    assert_eq!(play.step(Input::WaitOver), "", "of the wait before");
+    assert_eq!(play.step(list_failed(503)), "report, wait 1.6s");
+    assert_eq!(play.after(1).step(Input::WaitOver), "", "of the wait before");
+    assert_eq!(play.wait(), "list >=7");
+}
+
+// === crashes and the end ===
+
+#[test]
+fn a_panic_asks_for_the_same_again_later() {
+    let mut play = Play::listing();
+    play.step(start(""));
+    assert_eq!(play.step(panicked("")), "wait 800ms");
+    assert_eq!(play.wait(), "list newest by 500");
+    play.step(listed("7"));
+    assert_eq!(play.step(panicked("8")), "wait 1.6s");
+    assert_eq!(play.wait(), "watch 8", "from where the cache has come");
+    play.step(Input::WatchOpened);
+    assert_eq!(play.step(panicked("9")), "wait 3.2s");
+    assert_eq!(play.wait(), "watch 9");
+
+    let mut play = Play::streaming();
+    play.step(start(""));
+    play.step(panicked(""));
+    assert_eq!(play.wait(), "stream newest");
+}
+
+#[test]
+fn a_list_that_panics_keeps_the_position_it_was_asked_for() {
+    let mut play = Play::watching();
+    play.step(Input::StoreRestarted);
+    play.step(panicked("5"));
+    assert_eq!(play.wait(), "list >=7", "and not what the cache has come to");
+}
+
+#[test]
+fn a_store_that_was_restarted_is_filled_again_at_once() {
+    let mut play = Play::watching();
+    assert_eq!(play.step(Input::StoreRestarted), "abort, list >=7");
+    assert_eq!(play.step(Input::StoreRestarted), "abort, list >=7", "again");
+    assert_eq!(play.step(listed("8")), "watch 8");
+}
+
+#[test]
+fn nothing_happens_after_the_end() {
+    let mut play = Play::watching();
+    assert_eq!(play.step(Input::Stop), "abort");
+    let inputs = [
+        start(""),
+        listed("9"),
+        list_failed(410),
+        Input::WatchOpened,
+        initial_events_ended("9"),
+        closed("9"),
+        panicked("9"),
+        Input::WaitOver,
+        Input::StoreRestarted,
+        Input::Stop,
+    ];
+    for input in inputs {
+        assert_eq!(play.step(input), "");
+    }
+    assert_eq!(play.machine.phase(), Phase::Stopped);
+}
+
+#[test]
+fn the_end_comes_in_every_state() {
+    let (list, stream) = (Play::listing, Play::streaming);
+    for (mut play, inputs) in [
+        (list(), vec![]),
+        (list(), vec![start("")]),
+        (stream(), vec![start("")]),
+        (list(), vec![start("7")]),
+        (list(), vec![start(""), list_failed(503)]),
+    ] {
+        play.all(inputs);
+        assert_eq!(play.step(Input::Stop), "abort");
+        assert_eq!(play.after(60).step(Input::WaitOver), "");
+        assert_eq!(play.machine.next_attempt(), None);
+    }
+}
+
+// === freshness ===
+
+#[test]
+fn nothing_is_fresh_or_stale_before_the_first_watch() {
+    let mut play = Play::listing();
+    for input in [start(""), list_failed(503), Input::WaitOver, listed("7")] {
+        play.step(input);
+        assert_eq!(*play.machine.freshness(), Freshness::Unknown);
+    }
+    play.step(Input::WatchOpened);
+    assert_eq!(*play.machine.freshness(), Freshness::Fresh);
+
+    let mut play = Play::streaming();
+    play.all([start(""), Input::WatchOpened]);
+    assert_eq!(*play.machine.freshness(), Freshness::Unknown);
+    play.step(initial_events_ended("7"));
+    assert_eq!(*play.machine.freshness(), Freshness::Fresh);
+}
+
+#[test]
+fn it_is_stale_since_the_first_failure_until_the_next_watch() {
+    let mut play = Play::watching();
+    play.after(5).step(failed(error(503), "7"));
+    assert_eq!(play.stale_for(), Some(0));
+    play.after(5).step(Input::WaitOver);
+    assert_eq!(play.stale_for(), Some(5));
+    play.after(5).step(failed(error(410), "7"));
+    assert_eq!(play.stale_for(), Some(10));
+    play.after(5).all([Input::WaitOver, listed("9")]);
+    assert_eq!(play.stale_for(), Some(15), "who lists does not keep up yet");
+    play.step(Input::WatchOpened);
+    assert_eq!(*play.machine.freshness(), Freshness::Fresh);
+}
+
+#[test]
+fn whatever_interrupts_a_watch_makes_it_stale_and_says_why() {
+    for (input, why) in [
+        (closed("7"), "the watch ended early"),
+        (failed(error(410), "7"), "resource version expired"),
+        (panicked("7"), "an actor panicked"),
+        (Input::StoreRestarted, "the cache was rebuilt"),
+    ] {
+        let mut play = Play::watching();
+        play.step(input);
+        let Freshness::Stale { reason, since } = play.machine.freshness() else { panic!("{why}") };
+        assert_eq!((reason.as_str(), *since), (why, play.now));
+    }
+}
+
+#[test]
+fn the_last_reason_to_be_stale_is_told() {
+    let mut play = Play::watching();
+    play.step(failed(error(503), "7"));
+    play.wait();
+    play.step(failed(error(403), "7"));
+    let Freshness::Stale { reason, .. } = play.machine.freshness() else { panic!() };
+    assert_eq!(reason, "not allowed");
+}
+
+#[test]
+fn a_watch_that_ended_in_peace_leaves_the_cache_fresh() {
+    let mut play = Play::watching();
+    play.live(300);
+    play.step(closed("9"));
+    assert_eq!(*play.machine.freshness(), Freshness::Fresh);
+}
