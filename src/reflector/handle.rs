@@ -41,6 +41,17 @@ pub struct Stopped {
     pub kind: String,
 }
 
+/// Why an index was not added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddIndexError {
+    /// There is one of this name.
+    #[error(transparent)]
+    Conflict(#[from] IndexConflict),
+    /// The reflector has been stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
 /// Why a cache is not there.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -168,23 +179,22 @@ impl<K: Resource> Reflector<K> {
     /// Files objects under the values of a function from now on, those in the cache included.
     ///
     /// # Errors
-    /// When there is an index of this name.
+    /// When there is an index of this name, or the reflector has been stopped.
     pub async fn add_index(
         &self,
         name: impl Into<String>,
         function: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
-    ) -> Result<(), IndexConflict> {
+    ) -> Result<(), AddIndexError> {
         let (name, function) = (name.into(), Arc::new(function));
         for _ in 0..ATTEMPTS {
             let add = AddIndex { name: name.clone(), function: Arc::clone(&function) as _ };
             match self.store.send(add).await {
-                Ok(added) => return added,
+                Ok(added) => return Ok(added?),
                 Err(_eaten) if self.store.connected() => {}
                 Err(_stopped) => break,
             }
         }
-        // The cache changes no more, and nobody waits for an index of it.
-        Ok(())
+        Err(self.stopped().into())
     }
 
     /// Stops reflecting. What subscribers have not handled within `grace` they are not told any more.
@@ -204,7 +214,11 @@ impl<K: Resource> Reflector<K> {
         let id = SubscriptionId(self.next_subscription.fetch_add(1, Ordering::Relaxed));
         let subscriber = Arc::new(Subscriber::new(id, target, options.delivery));
         self.ask(&self.timer, || Schedule { id, period: options.resync }).await?;
-        self.ask(&self.publisher, || Subscribe(Arc::clone(&subscriber))).await?;
+        self.ask(&self.publisher, || Subscribe {
+            subscriber: Arc::clone(&subscriber),
+            timer: self.timer.downgrade(),
+        })
+        .await?;
         Ok(Subscription {
             subscriber,
             publisher: self.publisher.clone(),

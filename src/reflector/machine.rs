@@ -96,7 +96,7 @@ pub(super) enum Input {
     /// A watch, or a list being streamed, ended. The cache has come up to `position`.
     WatchEnded { end: WatchEnd, position: Option<ResourceVersion> },
     /// The child that listed or watched panicked. The cache has come up to `position`.
-    ChildPanicked { position: Option<ResourceVersion> },
+    ChildPanicked { panic: String, position: Option<ResourceVersion> },
     /// The wait is over.
     WaitOver,
     /// The actor that applies changes was restarted: changes may be lost.
@@ -176,6 +176,7 @@ impl Machine {
             }
             Input::Listed { resource_version } => {
                 self.synchronised(resource_version);
+                self.freshness = Freshness::Fresh;
                 self.watch(now)
             }
             Input::InitialEventsEnded { resource_version } => {
@@ -196,7 +197,15 @@ impl Machine {
                 State::StreamingList => self.streaming_list_ended(end, now),
                 _ => self.watch_ended(end, position, now),
             },
-            Input::ChildPanicked { position } => self.child_panicked(position, now),
+            Input::ChildPanicked { panic, position } => {
+                let error = ApiError::Broken { panic };
+                match self.state {
+                    State::OpeningWatch { .. } | State::Watching { .. } => {
+                        self.watch_ended(WatchEnd::Failed(error), position, now)
+                    }
+                    _ => self.list_failed(error, now),
+                }
+            }
             Input::WaitOver => match self.state {
                 // The end of an earlier wait, which something cut short.
                 State::Waiting { until, .. } if now < until => Vec::new(),
@@ -235,7 +244,13 @@ impl Machine {
                     Some(delay) => self.wait(delay, Next::Snapshot, now),
                 }
             }
-            _ => self.back_off(error.retry_after(), Next::Snapshot, now),
+            _ => {
+                // The whole at once may be what is too much; the newest comes in pages.
+                if matches!(error, ApiError::Timeout { .. } | ApiError::Malformed { .. }) {
+                    self.read = Read::Newest;
+                }
+                self.back_off(error.retry_after(), Next::Snapshot, now)
+            }
         };
         reporting(error, effects)
     }
@@ -263,7 +278,8 @@ impl Machine {
             ApiError::Internal { .. }
             | ApiError::Forbidden { .. }
             | ApiError::NotAllowed { .. }
-            | ApiError::Malformed { .. } => self.list(),
+            | ApiError::Malformed { .. }
+            | ApiError::Broken { .. } => self.list(),
             _ => self.list_failed(error, now),
         }
     }
@@ -314,7 +330,8 @@ impl Machine {
     /// Says how long a watch lived, however it ended, and lets the backoff know.
     fn leave_watch(&mut self, now: Instant) -> Duration {
         let lived = match self.state {
-            State::OpeningWatch { since } | State::Watching { since } => now - since,
+            State::Watching { since } => now - since,
+            // One that never opened did not live, however long it was waited for.
             _ => Duration::ZERO,
         };
         self.backoff.calm(lived);
@@ -324,22 +341,12 @@ impl Machine {
     /// Whether the watch fails at the same place again and again, because of what it is told there. A server out of
     /// reach tells nothing.
     fn is_stuck(&mut self, error: &ApiError) -> bool {
-        let is_nonsense = matches!(error, ApiError::Internal { .. } | ApiError::Malformed { .. });
+        let is_nonsense = matches!(
+            error,
+            ApiError::Internal { .. } | ApiError::Malformed { .. } | ApiError::Broken { .. }
+        );
         self.failures_in_place += u32::from(is_nonsense);
         is_nonsense && self.failures_in_place >= FAILURES_IN_PLACE
-    }
-
-    fn child_panicked(&mut self, position: Option<ResourceVersion>, now: Instant) -> Vec<Effect> {
-        let next = match self.state {
-            State::OpeningWatch { .. } | State::Watching { .. } => Next::Watch,
-            _ => Next::Snapshot,
-        };
-        if next == Next::Watch {
-            self.position = position;
-        }
-        self.leave_watch(now);
-        self.stale("an actor panicked", now);
-        self.back_off(None, next, now)
     }
 
     fn snapshot(&mut self, now: Instant) -> Vec<Effect> {

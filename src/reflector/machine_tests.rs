@@ -147,7 +147,7 @@ fn failed(error: ApiError, version: &str) -> Input {
 }
 
 fn panicked(version: &str) -> Input {
-    Input::ChildPanicked { position: position(version) }
+    Input::ChildPanicked { panic: "text".to_owned(), position: position(version) }
 }
 
 // === start ===

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use actix::Message;
+use actix::{Message, WeakAddr};
 
 use super::ResourceEvent;
+use super::resync_timer::ResyncTimer;
 use super::subscription::Subscriber;
 use crate::api::WatchEvent;
 use crate::cache::{IndexConflict, IndexFn, Snapshot};
@@ -87,9 +88,13 @@ pub(super) struct Publish<K: Resource> {
 }
 
 /// To the publisher: tell this subscriber everything, from now on.
-#[derive(Debug, Message)]
+#[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Subscribe<K: Resource>(pub(super) Arc<Subscriber<K>>);
+pub(super) struct Subscribe<K: Resource> {
+    pub(super) subscriber: Arc<Subscriber<K>>,
+    /// To be told when the subscriber is gone.
+    pub(super) timer: WeakAddr<ResyncTimer<K>>,
+}
 
 /// To the publisher: who is subscribed?
 #[derive(Debug, Message)]

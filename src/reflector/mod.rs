@@ -19,7 +19,7 @@ mod supervisor;
 mod watcher;
 
 pub use self::event::{Cause, ResourceEvent, ResourceEvents, ResourceSnapshot};
-pub use self::handle::{NotSynced, Reflector, Stopped};
+pub use self::handle::{AddIndexError, NotSynced, Reflector, Stopped};
 pub use self::options::{ErrorHandler, InvalidOptions, Options, ShouldResync, StreamingLists};
 pub(crate) use self::start::{Control, SourceFactory, start};
 pub use self::status::{Freshness, Phase, Quarantined, ReflectorStatus, SubscriberStatus};

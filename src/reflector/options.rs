@@ -9,6 +9,9 @@ use crate::supervision::{BackoffOptions, Faults};
 
 /// What to reflect of a kind, and how.
 ///
+/// Two reflectors with the same options are one. Closures are the same when they are clones: keep options that have
+/// one, and clone them.
+///
 /// ```
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::Pod;
@@ -63,6 +66,8 @@ pub struct InvalidOptions {
 
 /// The least a watch may be asked to last, and the default: client-go's.
 const MIN_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
+const MAX_WATCH_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+const MAX_BACKOFF: Duration = Duration::from_secs(3600);
 const MIN_RESYNC: Duration = Duration::from_secs(1);
 
 impl<K> Options<K> {
@@ -253,6 +258,24 @@ impl<K: Resource> Options<K> {
                 self.watch_timeout
             ));
         }
+        if self.watch_timeout > MAX_WATCH_TIMEOUT {
+            return problem(format!(
+                "a watch of {:?} would not notice a lost connection: write at most {MAX_WATCH_TIMEOUT:?}",
+                self.watch_timeout
+            ));
+        }
+        let BackoffOptions { first, factor, cap, jitter, .. } = self.backoff;
+        if first.is_zero()
+            || first > cap
+            || cap > MAX_BACKOFF
+            || factor < 1.0
+            || !(0.0..=1.0).contains(&jitter)
+        {
+            return problem(format!(
+                "the backoff has to grow from a first delay above 0 to a cap of at most {MAX_BACKOFF:?}, with a factor \
+                 of at least 1 and a jitter from 0 to 1"
+            ));
+        }
         if self.resync.is_some_and(|period| period < MIN_RESYNC) {
             return problem(format!(
                 "a resync period is at least {MIN_RESYNC:?}; leave it out for none"
@@ -321,12 +344,15 @@ mod tests {
     #[test]
     fn options_that_can_not_be_meant_are_refused_with_what_to_write() {
         let seconds = Duration::from_secs;
+        let backwards = BackoffOptions { factor: 0.5, ..BackoffOptions::default() };
         for (options, expected) in [
             (Options::all().namespace(""), "is no namespace: leave it out"),
             (Options::all().namespace("a/b"), "is no namespace"),
             (Options::all().labels("app near (web)"), "the operators of sets are in and notin"),
             (Options::all().page_size(0), "write 500"),
             (Options::all().watch_timeout(seconds(10)), "write at least 300s"),
+            (Options::all().watch_timeout(Duration::MAX), "write at most 86400s"),
+            (Options::all().backoff(backwards), "the backoff has to grow"),
             (Options::all().resync(Duration::from_millis(1)), "at least 1s"),
             (Options::all().should_resync(|| true), "set one"),
             (Options::all().index("a", |_| vec![]).index("a", |_| vec![]), "two indices \"a\""),

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use actix::{Actor, Context, Handler, Supervised};
+use actix::{Actor, AsyncContext as _, Context, Handler, Supervised};
 
 use super::delivery::deliver;
-use super::messages::{Publish, Subscribe, Subscribers, SubscriptionId, Unsubscribe};
+use super::messages::{Publish, Subscribe, Subscribers, SubscriptionId, Unschedule, Unsubscribe};
 use super::status::{Shared, lock};
 use super::subscription::Subscriber;
 use crate::cache::Snapshot;
@@ -50,6 +50,14 @@ impl<K: Resource> Actor for Publisher<K> {
     fn started(&mut self, _: &mut Context<Self>) {
         self.faults.hit("publisher", "started");
     }
+
+    /// Only when stopped for good: a crash comes by `restarting`.
+    fn stopped(&mut self, _: &mut Context<Self>) {
+        for subscriber in self.subscribers.values() {
+            subscriber.close();
+        }
+        lock(&self.shared.subscribers).clear();
+    }
 }
 
 impl<K: Resource> Supervised for Publisher<K> {
@@ -89,7 +97,11 @@ impl<K: Resource> Handler<Publish<K>> for Publisher<K> {
 impl<K: Resource> Handler<Subscribe<K>> for Publisher<K> {
     type Result = ();
 
-    fn handle(&mut self, Subscribe(subscriber): Subscribe<K>, _: &mut Context<Self>) {
+    fn handle(
+        &mut self,
+        Subscribe { subscriber, timer }: Subscribe<K>,
+        context: &mut Context<Self>,
+    ) {
         self.faults.hit("publisher", "Subscribe");
         let id = subscriber.id;
         if self.subscribers.contains_key(&id) {
@@ -103,7 +115,17 @@ impl<K: Resource> Handler<Subscribe<K>> for Publisher<K> {
         }
         lock(&self.shared.subscribers).insert(id.0, Arc::clone(&subscriber.counters));
         self.subscribers.insert(id, Arc::clone(&subscriber));
-        actix_rt::spawn(deliver(subscriber));
+        let publisher = context.address().downgrade();
+        actix_rt::spawn(async move {
+            deliver(subscriber).await;
+            // Whoever is gone has forgotten it already.
+            if let Some(publisher) = publisher.upgrade() {
+                publisher.send(Unsubscribe(id)).await.ok();
+            }
+            if let Some(timer) = timer.upgrade() {
+                timer.send(Unschedule(id)).await.ok();
+            }
+        });
         self.faults.hit("publisher", "Subscribe/end");
     }
 }

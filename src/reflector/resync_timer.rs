@@ -1,3 +1,5 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use actix::{
     Actor, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler, Supervised,
     WrapFuture as _,
@@ -29,14 +31,20 @@ impl<K: Resource> ResyncTimer<K> {
         Self { schedule, should_resync, store, faults }
     }
 
+    /// A hook that panics wants nothing.
+    fn is_wanted(&self) -> bool {
+        let wanted =
+            |hook: &ShouldResync| catch_unwind(AssertUnwindSafe(|| hook())).unwrap_or(false);
+        self.should_resync.as_ref().is_none_or(wanted)
+    }
+
     fn tick(&mut self, context: &mut Context<Self>) {
         let Some(period) = self.schedule.check_period() else { return };
         // The next tick comes a period after this resync is done, as with client-go.
         let tick = tokio::time::sleep(period).into_actor(self).then(|(), timer, _| {
             timer.faults.hit("resync_timer", "tick");
             let due = timer.schedule.due(Instant::now());
-            let wanted =
-                !due.is_empty() && timer.should_resync.as_ref().is_none_or(|wanted| wanted());
+            let wanted = !due.is_empty() && timer.is_wanted();
             let store = timer.store.clone();
             async move {
                 if wanted {

@@ -14,13 +14,13 @@ use super::messages::{Epoch, Flush, Restarted, Subscribers};
 use super::publisher::Publisher;
 use super::resync::ResyncSchedule;
 use super::resync_timer::ResyncTimer;
-use super::status::{Shared, lock};
-use super::supervisor::Supervisor;
+use super::status::Shared;
+use super::supervisor::{STORE, Supervisor};
 use super::{NotSynced, Options, Phase, Reflector, ReflectorStatus, StreamingLists};
 use crate::api::{ApiError, ListerWatcher};
 use crate::cache::{Indexer, StoreWriter};
 use crate::object::{Kind, Resource};
-use crate::supervision::{self, Group, Hooks, MemberStatus, RestartOptions, Standing, StopHandle};
+use crate::supervision::{self, Group, Hooks, MemberStatus, RestartOptions, StopHandle};
 
 /// Makes the source of a reflector, on its arbiter.
 pub(crate) type SourceFactory<K> =
@@ -37,6 +37,9 @@ pub(crate) trait Control: fmt::Debug + Send + Sync {
     /// Stops it: no more requests at once, then what subscribers have not handled within `grace`, then all.
     fn stop(&self, grace: Duration) -> BoxFuture<'_, ()>;
 }
+
+/// How long actors may take to stop, beyond what their subscribers are given.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The actors of one reflector, for whoever stops it.
 pub(super) struct Actors<K: Resource> {
@@ -85,7 +88,7 @@ pub(crate) fn start<K: Resource>(
         tell_supervisor(),
     );
     let store = supervision::start(
-        "delta_fifo_store",
+        STORE,
         DeltaFifoStore::new(
             Arc::clone(&shared),
             writer,
@@ -129,7 +132,6 @@ pub(crate) fn start<K: Resource>(
         on_error: options.on_error,
         epoch: Epoch::default(),
         child: None,
-        standing: Standing::Normal,
         faults,
     };
     let supervisor = supervision::start_in(
@@ -190,22 +192,31 @@ impl<K: Resource> Control for Actors<K> {
     }
 
     fn stop(&self, grace: Duration) -> BoxFuture<'_, ()> {
+        let stopped = self.stop_in_order(grace);
         Box::pin(async move {
-            self.intake.lock().await.stop().await;
-            let drain = async {
-                // Either may be gone; then there is nothing to wait for.
-                self.store.send(Flush).await.ok();
-                let subscribers = self.publisher.send(Subscribers(PhantomData)).await;
-                let subscribers = subscribers.unwrap_or_default();
-                join_all(subscribers.iter().map(|subscriber| subscriber.is_drained())).await;
-            };
-            if tokio::time::timeout(grace, drain).await.is_err() {
-                tracing::warn!(kind = %self.shared.kind, ?grace, "subscribers did not handle everything in time");
+            // An arbiter that somebody blocks must not block this.
+            if tokio::time::timeout(grace + PATIENCE, stopped).await.is_err() {
+                tracing::error!(kind = %self.shared.kind, "its arbiter is blocked: its actors are left behind");
             }
-            self.outlet.lock().await.stop().await;
-            lock(&self.shared.subscribers).clear();
             self.shared.progress.send_modify(|progress| progress.phase = Phase::Stopped);
         })
+    }
+}
+
+impl<K: Resource> Actors<K> {
+    async fn stop_in_order(&self, grace: Duration) {
+        self.intake.lock().await.stop().await;
+        let drain = async {
+            // Either may be gone; then there is nothing to wait for.
+            self.store.send(Flush).await.ok();
+            let subscribers = self.publisher.send(Subscribers(PhantomData)).await;
+            let subscribers = subscribers.unwrap_or_default();
+            join_all(subscribers.iter().map(|subscriber| subscriber.is_drained())).await;
+        };
+        if tokio::time::timeout(grace, drain).await.is_err() {
+            tracing::warn!(kind = %self.shared.kind, ?grace, "subscribers did not handle everything in time");
+        }
+        self.outlet.lock().await.stop().await;
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::api::{ApiError, Undecodable};
 use crate::cache::Store;
 use crate::object::{Kind, ObjectKey, ResourceVersion};
-use crate::supervision::MemberStatus;
+use crate::supervision::{MemberState, MemberStatus};
 
 /// Everything there is to know about a reflector.
 #[derive(Debug, Clone)]
@@ -180,11 +180,13 @@ impl<K> Shared<K> {
 
     pub(super) fn status(&self, actors: Vec<MemberStatus>) -> ReflectorStatus {
         let progress = self.progress.borrow().clone();
+        let is_failed =
+            actors.iter().any(|actor| matches!(actor.state, MemberState::Escalated { .. }));
         let snapshot = self.store.snapshot();
         let subscribers = lock(&self.subscribers);
         ReflectorStatus {
             kind: self.kind.clone(),
-            phase: progress.phase,
+            phase: if is_failed { Phase::Failed } else { progress.phase },
             freshness: progress.freshness,
             synced: progress.synced,
             objects: snapshot.len(),

@@ -112,6 +112,7 @@ pub(super) struct Subscriber<K: Resource> {
     pub(super) changed: Notify,
     drained: Notify,
     closed: AtomicBool,
+    closing: Notify,
     synced: watch::Sender<SyncState>,
 }
 
@@ -166,6 +167,7 @@ impl<K: Resource> Subscriber<K> {
             changed: Notify::new(),
             drained: Notify::new(),
             closed: AtomicBool::new(false),
+            closing: Notify::new(),
             synced: watch::Sender::new(SyncState::Awaited),
         }
     }
@@ -255,8 +257,19 @@ impl<K: Resource> Subscriber<K> {
             }
             awaited
         });
-        self.changed.notify_one();
+        self.closing.notify_waiters();
         self.drained.notify_waiters();
+    }
+
+    /// Waits until the subscription is over.
+    pub(super) async fn closed(&self) {
+        loop {
+            let closing = self.closing.notified();
+            if self.is_closed() {
+                return;
+            }
+            closing.await;
+        }
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -10,16 +10,16 @@ use actix::{
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::ErrorHandler;
 use super::delta_fifo_store::DeltaFifoStore;
 use super::lister::Lister;
 use super::machine::{Effect, Input, Machine, WatchEnd};
 use super::messages::{BeginEpoch, Epoch, InitialEventsEnded, Restarted, WatchOpened};
 use super::status::Shared;
 use super::watcher::Watcher;
-use super::{ErrorHandler, Phase};
 use crate::api::{ApiError, ListRequest, ListerWatcher, WatchRequest};
 use crate::object::{Resource, ResourceVersion};
-use crate::supervision::{self, Child, ExitReason, Faults, Standing};
+use crate::supervision::{self, Child, ExitReason, Faults};
 
 /// Supervises one reflected resource: runs the machine, and carries out what it decides.
 pub(super) struct Supervisor<K: Resource> {
@@ -30,10 +30,11 @@ pub(super) struct Supervisor<K: Resource> {
     pub(super) on_error: Option<ErrorHandler>,
     pub(super) epoch: Epoch,
     pub(super) child: Option<AbortHandle>,
-    /// How the other actors of this reflector stand.
-    pub(super) standing: Standing,
     pub(super) faults: Faults,
 }
+
+/// The name the store is started with.
+pub(super) const STORE: &str = "delta_fifo_store";
 
 /// How a lister or watcher ended that did not panic.
 #[derive(Debug)]
@@ -48,7 +49,6 @@ pub(super) enum Outcome {
 impl<K: Resource> Supervisor<K> {
     fn step(&mut self, input: Input, context: &mut Context<Self>) {
         if let Input::WatchOpened | Input::InitialEventsEnded { .. } = &input {
-            self.standing = Standing::Normal;
             self.shared.progress.send_modify(|progress| progress.last_error = None);
         }
         let effects = self.machine.step(input, Instant::now());
@@ -158,10 +158,7 @@ impl<K: Resource> Supervisor<K> {
                 (Some(Outcome::ListFailed(error)), _) => Input::ListFailed(error),
                 (Some(Outcome::WatchEnded(end)), _) => Input::WatchEnded { end, position },
                 (Some(Outcome::Interrupted), _) => Input::StoreRestarted,
-                (None, reason) => {
-                    tracing::error!(kind = %supervisor.shared.kind, %reason, "a lister or watcher broke down");
-                    Input::ChildPanicked { position }
-                }
+                (None, reason) => Input::ChildPanicked { panic: reason.to_string(), position },
             };
             supervisor.step(input, context);
         }));
@@ -179,12 +176,8 @@ impl<K: Resource> Supervisor<K> {
     }
 
     fn show_progress(&self) {
-        let phase = match self.standing {
-            Standing::Normal => self.machine.phase(),
-            Standing::Escalated => Phase::Failed,
-        };
         self.shared.progress.send_modify(|progress| {
-            progress.phase = phase;
+            progress.phase = self.machine.phase();
             progress.freshness = self.machine.freshness().clone();
             progress.next_attempt = self.machine.next_attempt();
         });
@@ -261,11 +254,8 @@ impl<K: Resource> Handler<Restarted> for Supervisor<K> {
 
     fn handle(&mut self, Restarted(report): Restarted, context: &mut Context<Self>) {
         self.faults.hit("supervisor", "Restarted");
-        self.standing = report.standing;
-        if &*report.name == "delta_fifo_store" {
+        if &*report.name == STORE {
             self.step(Input::StoreRestarted, context);
-        } else {
-            self.show_progress();
         }
     }
 }

@@ -7,6 +7,7 @@ use actix::{
     WrapFuture as _,
 };
 use futures::StreamExt as _;
+use tokio::time::Instant;
 
 use super::delta_fifo_store::DeltaFifoStore;
 use super::machine::WatchEnd;
@@ -20,6 +21,8 @@ use crate::supervision::Faults;
 const BATCH: usize = 256;
 /// While a list is streamed, no longer silence than this is believed.
 const INITIAL_SILENCE: Duration = Duration::from_secs(30);
+/// Nor does it take longer than this. What is larger is listed in pages.
+const INITIAL_EVENTS: Duration = Duration::from_secs(180);
 
 /// Watches once, and hands what it is told to the store. Then it is done.
 pub(super) struct Watcher<K: Resource> {
@@ -76,9 +79,16 @@ impl<K: Resource> Watch<K> {
             WatchStart::After(_) => Telling::Changes,
             WatchStart::InitialEvents { .. } => Telling::InitialEvents,
         };
-        let stream = match self.source.watch(request).await {
-            Ok(stream) => stream,
-            Err(error) => return Outcome::WatchEnded(WatchEnd::Failed(error)),
+        let complete_by = Instant::now() + INITIAL_EVENTS;
+        let open = self.source.watch(request);
+        let opened = match telling {
+            Telling::Changes => Ok(open.await),
+            Telling::InitialEvents => tokio::time::timeout(INITIAL_SILENCE, open).await,
+        };
+        let stream = match opened {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Outcome::WatchEnded(WatchEnd::Failed(error)),
+            Err(_elapsed) => return Outcome::WatchEnded(WatchEnd::NoEndOfInitialEvents),
         };
         if self.supervisor.send(WatchOpened(self.epoch)).await.is_err() {
             return Outcome::Interrupted;
@@ -89,7 +99,8 @@ impl<K: Resource> Watch<K> {
             let batch = match telling {
                 Telling::Changes => batches.next().await,
                 Telling::InitialEvents => {
-                    match tokio::time::timeout(INITIAL_SILENCE, batches.next()).await {
+                    let limit = complete_by.min(Instant::now() + INITIAL_SILENCE);
+                    match tokio::time::timeout_at(limit, batches.next()).await {
                         Ok(batch) => batch,
                         Err(_elapsed) => {
                             return Outcome::WatchEnded(WatchEnd::NoEndOfInitialEvents);

@@ -53,22 +53,30 @@ impl Arbiters {
         Self { place, next: AtomicUsize::new(0) }
     }
 
-    /// Runs a function on one of the arbiters; none when they are gone.
+    /// Runs a function on one of the arbiters of reflectors; none when they are gone.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let arbiters = match &self.place {
-            Place::Caller => return Some(work()),
-            Place::Own(arbiters) | Place::OwnSystem { arbiters, .. } => arbiters,
-        };
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let (done, result) = oneshot::channel();
-        arbiters[turn % arbiters.len()].spawn_fn(move || {
-            // Nobody waits for it any more if this fails.
-            drop(done.send(work()));
-        });
-        result.await.ok()
+        match &self.place {
+            Place::Caller => Some(work()),
+            Place::Own(arbiters) | Place::OwnSystem { arbiters, .. } => {
+                let turn = self.next.fetch_add(1, Ordering::Relaxed);
+                run_on(&arbiters[turn % arbiters.len()], work).await
+            }
+        }
+    }
+
+    /// Runs a function on the first arbiter of the system, where no reflector lives; none when it is gone.
+    pub(super) async fn run_aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        match &self.place {
+            Place::Caller => Some(work()),
+            Place::Own(_) => run_on(System::try_current()?.arbiter(), work).await,
+            Place::OwnSystem { system, .. } => run_on(system.arbiter(), work).await,
+        }
     }
 
     pub(super) fn stop(&self) {
@@ -82,6 +90,18 @@ impl Arbiters {
             Place::OwnSystem { system, .. } => system.stop(),
         }
     }
+}
+
+async fn run_on<T: Send + 'static>(
+    arbiter: &ArbiterHandle,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (done, result) = oneshot::channel();
+    arbiter.spawn_fn(move || {
+        // Nobody waits for it any more if this fails.
+        drop(done.send(work()));
+    });
+    result.await.ok()
 }
 
 fn start(count: usize) -> Vec<ArbiterHandle> {

@@ -1,6 +1,6 @@
 use crate::api::ApiError;
-use crate::cache::{IndexConflict, UnknownIndex};
-use crate::reflector::{InvalidOptions, NotSynced, Stopped};
+use crate::cache::UnknownIndex;
+use crate::reflector::{AddIndexError, InvalidOptions, NotSynced, Stopped};
 
 /// What can go wrong between an application and its reflectors.
 #[derive(Debug, thiserror::Error)]
@@ -29,9 +29,9 @@ pub enum Error {
     /// There is no index of this name.
     #[error(transparent)]
     UnknownIndex(#[from] UnknownIndex),
-    /// There is an index of this name.
+    /// An index could not be added.
     #[error(transparent)]
-    IndexConflict(#[from] IndexConflict),
+    AddIndex(#[from] AddIndexError),
     /// The operating system refused something.
     #[error("{doing}")]
     Io {

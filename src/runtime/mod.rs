@@ -8,6 +8,7 @@ use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ struct Inner {
     registry: tokio::sync::Mutex<BTreeMap<ReflectorKey, Registered>>,
     /// The same controls, for those who may not wait.
     controls: Mutex<Vec<Arc<dyn Control>>>,
+    stopped: AtomicBool,
     rng: Mutex<fastrand::Rng>,
 }
 
@@ -108,6 +110,7 @@ impl Runtime {
             grace: options.grace,
             registry: tokio::sync::Mutex::default(),
             controls: Mutex::default(),
+            stopped: AtomicBool::new(false),
             rng: Mutex::new(rng),
         };
         Self { inner: Arc::new(inner) }
@@ -164,18 +167,19 @@ impl Runtime {
         source: SourceFactory<K>,
     ) -> Result<Reflector<K>> {
         options.check(&kind)?;
+        if self.inner.stopped.load(Ordering::Acquire) {
+            return Err(Error::Stopped);
+        }
         let key = ReflectorKey {
             objects: TypeId::of::<K>(),
             kind: kind.clone(),
             options: options.fingerprint(),
         };
         let mut registry = self.inner.registry.lock().await;
-        let known = registry
-            .get(&key)
-            .filter(|known| known.control.status().phase != reflector::Phase::Stopped);
-        if let Some(reflector) =
-            known.and_then(|known| known.reflector.downcast_ref::<Reflector<K>>())
-        {
+        registry.retain(|_, known| !is_stopped(&known.control));
+        let known =
+            registry.get(&key).and_then(|known| known.reflector.downcast_ref::<Reflector<K>>());
+        if let Some(reflector) = known {
             return Ok(reflector.clone());
         }
         let rng = lock(&self.inner.rng).fork();
@@ -188,7 +192,8 @@ impl Runtime {
         Ok(reflector)
     }
 
-    /// Starts an actor on one of the runtime's own threads, for programs that have no actix system of their own.
+    /// Starts an actor in the actix system of the runtime, for programs that have none of their own. It does not share
+    /// a thread with reflectors.
     ///
     /// # Errors
     /// When the runtime has been stopped.
@@ -199,7 +204,7 @@ impl Runtime {
     where
         A: Actor<Context = Context<A>>,
     {
-        self.inner.arbiters.run(move || actor().start()).await.ok_or(Error::Stopped)
+        self.inner.arbiters.run_aside(move || actor().start()).await.ok_or(Error::Stopped)
     }
 
     /// How every reflector is doing, in the order they were asked for.
@@ -241,14 +246,22 @@ impl Runtime {
     }
 
     pub(crate) async fn stop_within(&self, grace: Duration) {
+        self.inner.stopped.store(true, Ordering::Release);
         let controls = self.controls();
         join_all(controls.iter().map(|control| control.stop(grace))).await;
         self.inner.arbiters.stop();
     }
 
+    /// Of all that have not been stopped.
     fn controls(&self) -> Vec<Arc<dyn Control>> {
-        lock(&self.inner.controls).clone()
+        let mut controls = lock(&self.inner.controls);
+        controls.retain(|control| !is_stopped(control));
+        controls.clone()
     }
+}
+
+fn is_stopped(control: &Arc<dyn Control>) -> bool {
+    control.status().phase == reflector::Phase::Stopped
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
