@@ -14,7 +14,7 @@ use crate::supervision::{Backoff, BackoffOptions};
 const HEALTHY_LIFE: Duration = Duration::from_secs(60);
 /// For so long a server that could not stream a list is not asked to.
 const STREAMING_PAUSE: Duration = Duration::from_secs(3600);
-/// After so many failures of a watch that got no further, its position is not trusted any more.
+/// After so much nonsense told to a watch that got no further, its position is not trusted any more.
 const FAILURES_IN_PLACE: u32 = 3;
 
 /// Decides what a reflector does next: state × input → effects. Does nothing itself, and reads no clock.
@@ -28,7 +28,7 @@ pub(super) struct Machine {
     streaming: Streaming,
     backoff: Backoff,
     rng: fastrand::Rng,
-    /// Failed watches since the last one that got further.
+    /// Watches that were told nonsense since the last one that got further, or ended cleanly.
     failures_in_place: u32,
     freshness: Freshness,
 }
@@ -277,7 +277,6 @@ impl Machine {
         let lived = self.leave_watch(now);
         let got_further = position != self.position;
         self.position = position;
-        self.failures_in_place = if got_further { 0 } else { self.failures_in_place + 1 };
         let error = match end {
             WatchEnd::Closed | WatchEnd::NoEndOfInitialEvents => {
                 self.failures_in_place = 0;
@@ -291,8 +290,9 @@ impl Machine {
             WatchEnd::Failed(error) => error,
         };
         self.stale(&error.to_string(), now);
+        self.count_failure(&error, got_further);
         let next = match error.recovery() {
-            Recovery::Retry if self.is_stuck(&error) => Next::Snapshot,
+            Recovery::Retry if self.failures_in_place >= FAILURES_IN_PLACE => Next::Snapshot,
             Recovery::Retry | Recovery::Wait => Next::Watch,
             Recovery::Relist | Recovery::WaitAndRelist => Next::Snapshot,
             Recovery::ReadNewest => {
@@ -319,10 +319,13 @@ impl Machine {
         lived
     }
 
-    /// Whether the watch fails at the same place again and again, because of what it is told there.
-    fn is_stuck(&self, error: &ApiError) -> bool {
-        self.failures_in_place >= FAILURES_IN_PLACE
-            && matches!(error, ApiError::Internal { .. } | ApiError::Malformed { .. })
+    /// Counts what a watch was told that made no sense. A server out of reach tells nothing.
+    fn count_failure(&mut self, error: &ApiError, got_further: bool) {
+        if got_further {
+            self.failures_in_place = 0;
+        } else if matches!(error, ApiError::Internal { .. } | ApiError::Malformed { .. }) {
+            self.failures_in_place += 1;
+        }
     }
 
     fn child_panicked(&mut self, position: Option<ResourceVersion>, now: Instant) -> Vec<Effect> {

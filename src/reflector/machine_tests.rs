@@ -442,6 +442,19 @@ fn a_watch_that_is_told_nonsense_three_times_at_one_place_is_followed_by_a_list(
 }
 
 #[test]
+fn an_outage_is_not_nonsense_and_costs_no_list() {
+    let mut play = Play::watching();
+    for _ in 0..5 {
+        play.step(failed(ApiError::connection("refused"), "7"));
+        play.wait();
+    }
+    for next in ["watch 7", "watch 7", "list >=7"] {
+        play.step(failed(error(500), "7"));
+        assert_eq!(play.wait(), next);
+    }
+}
+
+#[test]
 fn a_watch_that_ends_cleanly_was_told_no_nonsense() {
     let mut play = Play::watching();
     for input in [failed(error(500), "7"), failed(error(500), "7"), closed("7")] {
@@ -628,7 +641,7 @@ fn a_list_that_panics_keeps_the_position_it_was_asked_for() {
     let mut play = Play::watching();
     play.step(Input::StoreRestarted);
     play.step(panicked("5"));
-    assert_eq!(play.wait(), "list >=7", "the cache that was rebuilt is older than what was shown");
+    assert_eq!(play.wait(), "list >=7", "and not what the cache has come to");
 }
 
 #[test]
