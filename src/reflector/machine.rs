@@ -291,9 +291,7 @@ impl Machine {
         now: Instant,
     ) -> Vec<Effect> {
         let lived = self.leave_watch(now);
-        if position != self.position {
-            self.failures_in_place = 0;
-        }
+        let got_further = position != self.position;
         self.position = position;
         let error = match end {
             WatchEnd::Closed | WatchEnd::NoEndOfInitialEvents => {
@@ -308,9 +306,9 @@ impl Machine {
             WatchEnd::Failed(error) => error,
         };
         self.stale(&error.to_string(), now);
-        let is_stuck = self.is_stuck(&error);
+        self.count_failure(&error, got_further);
         let next = match error.recovery() {
-            Recovery::Retry if is_stuck => Next::Snapshot,
+            Recovery::Retry if self.failures_in_place >= FAILURES_IN_PLACE => Next::Snapshot,
             Recovery::Retry | Recovery::Wait => Next::Watch,
             Recovery::Relist | Recovery::WaitAndRelist => Next::Snapshot,
             Recovery::ReadNewest => {
@@ -338,15 +336,17 @@ impl Machine {
         lived
     }
 
-    /// Whether the watch fails at the same place again and again, because of what it is told there. A server out of
-    /// reach tells nothing.
-    fn is_stuck(&mut self, error: &ApiError) -> bool {
+    /// Counts what a watch was told that made no sense. A server out of reach tells nothing.
+    fn count_failure(&mut self, error: &ApiError, got_further: bool) {
         let is_nonsense = matches!(
             error,
             ApiError::Internal { .. } | ApiError::Malformed { .. } | ApiError::Broken { .. }
         );
-        self.failures_in_place += u32::from(is_nonsense);
-        is_nonsense && self.failures_in_place >= FAILURES_IN_PLACE
+        if got_further {
+            self.failures_in_place = 0;
+        } else if is_nonsense {
+            self.failures_in_place += 1;
+        }
     }
 
     fn snapshot(&mut self, now: Instant) -> Vec<Effect> {

@@ -517,7 +517,7 @@ fn a_long_watch_starts_the_delays_over_however_it_ends() {
         play.wait();
     }
     play.live(120);
-    assert_eq!(play.step(panicked("7")), "wait 800ms");
+    assert_eq!(play.step(panicked("7")), "report, wait 800ms");
     for _ in 0..5 {
         play.wait();
         play.step(closed("7"));
@@ -621,13 +621,13 @@ fn a_wait_ends_when_it_is_over_and_only_then() {
 fn a_panic_asks_for_the_same_again_later() {
     let mut play = Play::listing();
     play.step(start(""));
-    assert_eq!(play.step(panicked("")), "wait 800ms");
+    assert_eq!(play.step(panicked("")), "report, wait 800ms");
     assert_eq!(play.wait(), "list newest by 500");
     play.step(listed("7"));
-    assert_eq!(play.step(panicked("8")), "wait 1.6s");
+    assert_eq!(play.step(panicked("8")), "report, wait 1.6s");
     assert_eq!(play.wait(), "watch 8", "from where the cache has come");
     play.step(Input::WatchOpened);
-    assert_eq!(play.step(panicked("9")), "wait 3.2s");
+    assert_eq!(play.step(panicked("9")), "report, wait 3.2s");
     assert_eq!(play.wait(), "watch 9");
 
     let mut play = Play::streaming();
@@ -694,13 +694,13 @@ fn the_end_comes_in_every_state() {
 // === freshness ===
 
 #[test]
-fn nothing_is_fresh_or_stale_before_the_first_watch() {
+fn nothing_is_fresh_or_stale_before_the_first_list() {
     let mut play = Play::listing();
-    for input in [start(""), list_failed(503), Input::WaitOver, listed("7")] {
+    for input in [start(""), list_failed(503), Input::WaitOver] {
         play.step(input);
         assert_eq!(*play.machine.freshness(), Freshness::Unknown);
     }
-    play.step(Input::WatchOpened);
+    play.step(listed("7"));
     assert_eq!(*play.machine.freshness(), Freshness::Fresh);
 
     let mut play = Play::streaming();
@@ -711,7 +711,7 @@ fn nothing_is_fresh_or_stale_before_the_first_watch() {
 }
 
 #[test]
-fn it_is_stale_since_the_first_failure_until_the_next_watch() {
+fn it_is_stale_since_the_first_failure_until_the_next_list_or_watch() {
     let mut play = Play::watching();
     play.after(5).step(failed(error(503), "7"));
     assert_eq!(play.stale_for(), Some(0));
@@ -719,9 +719,9 @@ fn it_is_stale_since_the_first_failure_until_the_next_watch() {
     assert_eq!(play.stale_for(), Some(5));
     play.after(5).step(failed(error(410), "7"));
     assert_eq!(play.stale_for(), Some(10));
-    play.after(5).all([Input::WaitOver, listed("9")]);
-    assert_eq!(play.stale_for(), Some(15), "who lists does not keep up yet");
-    play.step(Input::WatchOpened);
+    play.after(5).step(Input::WaitOver);
+    assert_eq!(play.stale_for(), Some(15));
+    play.step(listed("9"));
     assert_eq!(*play.machine.freshness(), Freshness::Fresh);
 }
 
@@ -730,7 +730,7 @@ fn whatever_interrupts_a_watch_makes_it_stale_and_says_why() {
     for (input, why) in [
         (closed("7"), "the watch ended early"),
         (failed(error(410), "7"), "resource version expired"),
-        (panicked("7"), "an actor panicked"),
+        (panicked("7"), "lister or watcher broke down: text"),
         (Input::StoreRestarted, "the cache was rebuilt"),
     ] {
         let mut play = Play::watching();
