@@ -136,3 +136,55 @@ fn everybody_may_die_at_any_point_of_a_streaming_list() {
     let everybody = ["watcher", "supervisor", "delta_fifo_store", "publisher", "resync_timer"];
     kill_at_every_point(StreamingLists::WherePossible, &everybody);
 }
+
+/// Without load nothing else would tell the subscribers.
+#[test]
+fn a_crash_on_a_quiet_kind_is_made_up_for() {
+    for streaming in [StreamingLists::WherePossible, StreamingLists::Never] {
+        for (actor, point) in [
+            ("delta_fifo_store", "Commit"),
+            ("delta_fifo_store", "Commit/end"),
+            ("delta_fifo_store", "Drain"),
+            ("delta_fifo_store", "Drain/shown"),
+            ("publisher", "Publish"),
+            ("publisher", "Publish/end"),
+        ] {
+            on_a_paused_clock(async {
+                let world = World::new().pods(&["a", "b"]);
+                let faults = Faults::panic_at(actor, point, 1);
+                let options = Options::all().streaming_lists(streaming).faults(faults.clone());
+                let pods = world.reflect_with(options).await;
+                let (recorder, log) = Recorder::start();
+                pods.subscribe(recorder).await.unwrap();
+                pass(30).await;
+                assert_eq!(faults.fired(), 1, "{actor} {point}");
+                let events = &log.lock().unwrap().events;
+                assert_eq!(*events, ["added a", "added b", "synced"], "{actor} {point}");
+            });
+        }
+    }
+}
+
+#[test]
+fn an_actor_that_dies_too_often_makes_its_reflector_failed_and_is_tried_on() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let mut faults = Faults::none();
+        for nth in 1..=6 {
+            faults = faults.and_panic_at("publisher", "Publish", nth);
+        }
+        let pods = world.reflect_with(Options::all().faults(faults.clone())).await;
+        let (recorder, log) = Recorder::start();
+        pods.subscribe(recorder).await.unwrap();
+        let mut phases = Vec::new();
+        for _ in 0..300 {
+            world.touch("a");
+            pass(1).await;
+            phases.push(pods.status().phase);
+        }
+        assert_eq!(faults.fired(), 6);
+        assert!(phases.contains(&Phase::Failed), "{phases:?}");
+        assert_eq!(phases.last(), Some(&Phase::Watching));
+        assert_eq!(log.lock().unwrap().fold, world.truth());
+    });
+}

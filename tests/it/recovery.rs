@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::Pod;
 use kubeflect::Options;
 use kubeflect::api::{ApiError, Status};
-use kubeflect::embedded::{Filter, Verb};
-use kubeflect::object::StaticKind as _;
+use kubeflect::embedded::{Filter, RawAnswer, Verb};
+use kubeflect::object::{Resource as _, StaticKind as _};
 use kubeflect::reflector::{Freshness, NotSynced, Phase, StreamingLists};
 
 use crate::support::{
@@ -121,8 +121,7 @@ fn too_many_requests_keeps_the_position_and_waits_as_asked() {
         let pods = world.reflect().await;
         pods.synced().await.unwrap();
         let busy =
-            kubeflect::embedded::RawAnswer::text(429, "Too many requests, please try again later.")
-                .retry_after(20);
+            RawAnswer::text(429, "Too many requests, please try again later.").retry_after(20);
         world.server.answer_with(Filter::verb(Verb::Watch), busy, 1);
         world.server.break_watches();
         world.touch("a");
@@ -281,4 +280,127 @@ fn every_error_reaches_the_error_handler() {
         pods.synced().await.unwrap();
         assert_eq!(errors.lock().unwrap().len(), 2);
     });
+}
+
+#[test]
+fn a_deletion_is_not_lost_though_its_last_state_can_not_be_taken() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["refused", "kept", "unreadable"]);
+        let refuse_touched = |pod: Pod| match pod.metadata.annotations {
+            Some(_) => Err(kubeflect::cache::TransformError("touched".to_owned())),
+            None => Ok(pod),
+        };
+        let pods = world.reflect_with(Options::all().transform(refuse_touched)).await;
+        let (recorder, log) = Recorder::start();
+        pods.subscribe(recorder).await.unwrap();
+        pods.synced().await.unwrap();
+        world.touch("refused");
+        settle().await;
+        assert_eq!(pods.store().len(), 3, "its last good state stays");
+        assert!(pods.status().quarantined.objects.contains_key(&key("refused")));
+        world.delete("refused");
+        let kind = Pod::static_kind();
+        let unreadable = |event: &str, name: &str| {
+            format!(
+                r#"{{"type":"{event}","object":{{"metadata":{{"name":"{name}","namespace":"default","resourceVersion":"900"}},"spec":7}}}}"#
+            )
+        };
+        world.server.emit_raw_frame(&kind, unreadable("DELETED", "unreadable"));
+        // In one batch: a new state, and a deletion that can not be read.
+        let brief = r#"{"type":"ADDED","object":{"metadata":{"name":"brief","namespace":"default","resourceVersion":"901"}}}"#;
+        world.server.emit_raw_frame(&kind, format!("{brief}{}", unreadable("DELETED", "brief")));
+        settle().await;
+        assert_eq!(pods.store().keys(), [key("kept")]);
+        assert!(pods.status().quarantined.is_empty());
+        let log = log.lock().unwrap();
+        assert_eq!((log.fold.len(), log.violations.len()), (1, 0), "{log:?}");
+    });
+}
+
+#[test]
+fn a_decoder_that_panics_costs_its_object_only() {
+    struct Picky(Pod);
+    impl kubeflect::Resource for Picky {
+        fn key(&self) -> kubeflect::ObjectKey {
+            self.0.key()
+        }
+        fn uid(&self) -> Option<&str> {
+            kubeflect::Resource::uid(&self.0)
+        }
+        fn resource_version(&self) -> Option<&str> {
+            kubeflect::Resource::resource_version(&self.0)
+        }
+        fn decode(
+            json: &[u8],
+            kind: &kubeflect::Kind,
+        ) -> Result<Self, kubeflect::object::DecodeError> {
+            let pod = Pod::decode(json, kind)?;
+            assert_ne!(pod.metadata.name.as_deref(), Some("bad"), "not that one");
+            Ok(Self(pod))
+        }
+    }
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a", "bad"]);
+        let pods =
+            world.runtime.reflect_kind::<Picky>(Pod::static_kind(), Options::all()).await.unwrap();
+        pods.synced().await.unwrap();
+        world.create("c");
+        settle().await;
+        assert_eq!(pods.store().keys(), [key("a"), key("c")]);
+        assert_eq!(pods.status().quarantined.objects[&key("bad")], "decoding it panicked");
+    });
+}
+
+#[test]
+fn a_wait_no_server_can_mean_is_cut_to_five_minutes() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let absurd = RawAnswer::text(503, "come back later").retry_after(u64::MAX);
+        world.server.answer_with(Filter::everything(), absurd, 1);
+        let pods = world.reflect().await;
+        pass(299).await;
+        assert!(!pods.has_synced());
+        pass(2).await;
+        assert!(pods.has_synced());
+    });
+}
+
+#[test]
+fn a_server_that_never_ends_its_initial_events_is_listed() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        world.server.hold_bookmarks(true);
+        let pods = world.reflect().await;
+        // Never silent for long, so that silence alone does not tell.
+        for _ in 0..20 {
+            world.touch("a");
+            pass(10).await;
+        }
+        assert!(pods.has_synced());
+        assert_eq!((world.seen("streaming list"), world.seen("list")), (1, 1));
+        assert_eq!(cached(&pods), world.truth());
+    });
+}
+
+#[test]
+fn json_that_is_no_list_empties_nothing() {
+    for body in [
+        r#"{"kind":"X","metadata":{"resourceVersion":"99"}}"#,
+        r#"{"kind":"PodList","metadata":{"resourceVersion":"99"}}"#,
+    ] {
+        on_a_paused_clock(async {
+            let world = World::new().pods(&["a"]);
+            let pods =
+                world.reflect_with(Options::all().streaming_lists(StreamingLists::Never)).await;
+            pods.synced().await.unwrap();
+            world.server.answer_with(Filter::verb(Verb::List), RawAnswer::text(200, body), 3);
+            world.server.break_watches();
+            world.touch("a");
+            world.server.forget_history();
+            pass(20).await;
+            assert_eq!(pods.store().len(), 1);
+            pass(120).await;
+            assert_eq!(cached(&pods), world.truth());
+        });
+    }
 }

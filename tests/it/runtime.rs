@@ -31,6 +31,8 @@ fn the_same_options_share_one_reflector() {
         let again = world.reflect().await;
         again.synced().await.unwrap();
         assert_eq!(world.seen("streaming list"), 3, "a stopped reflector is not shared");
+        assert_eq!(world.runtime.status().len(), 2, "nor kept");
+        world.runtime.synced().await.unwrap();
     });
 }
 
@@ -136,6 +138,8 @@ fn stopping_delivers_what_is_pending_within_the_grace_period() {
         pass(3600).await;
         assert_eq!(world.server.requests().len(), requests, "nothing is asked any more");
         world.runtime.stop().await;
+        let after = world.runtime.reflect::<Pod>(Options::all()).await;
+        assert_eq!(after.unwrap_err().to_string(), "the runtime has been stopped");
     });
 }
 

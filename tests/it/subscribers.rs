@@ -316,3 +316,95 @@ fn objects_are_transformed_before_anybody_sees_them() {
         assert!(pods.add_index("name", |_| vec![]).await.is_err());
     });
 }
+
+/// Handles each event in a future of its own, for a second.
+struct Ponders(Arc<Mutex<Vec<String>>>);
+
+impl Actor for Ponders {
+    type Context = Context<Self>;
+}
+
+impl Handler<ResourceEvent<Pod>> for Ponders {
+    type Result = actix::ResponseFuture<()>;
+
+    fn handle(&mut self, event: ResourceEvent<Pod>, _: &mut Context<Self>) -> Self::Result {
+        let handled = Arc::clone(&self.0);
+        Box::pin(async move {
+            pass(1).await;
+            handled.lock().unwrap().push(event.to_string());
+        })
+    }
+}
+
+#[test]
+fn synced_comes_after_everything_has_been_handled_in_futures_too() {
+    on_a_paused_clock(async {
+        let world = many(600);
+        let pods = world.reflect().await;
+        let handled = Arc::default();
+        let subscription = pods.subscribe(Ponders(Arc::clone(&handled)).start()).await.unwrap();
+        assert!(subscription.synced().await);
+        let handled = handled.lock().unwrap();
+        assert_eq!((handled.len(), handled.last().unwrap().as_str()), (601, "synced"));
+    });
+}
+
+#[test]
+fn stopping_waits_for_what_is_handled_in_futures() {
+    on_a_paused_clock(async {
+        let world = many(3);
+        let pods = world.reflect().await;
+        pods.synced().await.unwrap();
+        let handled = Arc::default();
+        pods.subscribe(Ponders(Arc::clone(&handled)).start()).await.unwrap();
+        settle().await;
+        pods.stop(Duration::from_secs(10)).await;
+        assert_eq!(handled.lock().unwrap().len(), 4);
+    });
+}
+
+#[test]
+fn a_stopped_reflector_tells_nobody_anything_more() {
+    on_a_paused_clock(async {
+        let world = many(10);
+        let pods = world.reflect().await;
+        pods.synced().await.unwrap();
+        let (slow, log) = Recorder::start_slow(Duration::from_secs(1));
+        let recorder = slow.downgrade();
+        let subscription = pods.subscribe(slow).await.unwrap();
+        settle().await;
+        pods.stop(Duration::from_secs(2)).await;
+        let at_the_end = told(&log).len();
+        assert!(at_the_end <= 4, "{at_the_end}");
+        assert!(!subscription.synced().await, "it never will be");
+        pass(100).await;
+        assert!(told(&log).len() <= 10 - at_the_end, "what was in its mailbox at most");
+        assert!(recorder.upgrade().is_none(), "nobody holds the subscriber any more");
+    });
+}
+
+#[test]
+fn waiting_for_a_subscriber_ends_when_its_reflector_is_stopped_before_the_first_list() {
+    on_a_paused_clock(async {
+        let world = World::new();
+        world.server.refuse_connections(true);
+        let pods = world.reflect().await;
+        let (recorder, _) = Recorder::start();
+        let subscription = pods.subscribe(recorder).await.unwrap();
+        settle().await;
+        pods.stop(Duration::ZERO).await;
+        assert!(!subscription.synced().await);
+    });
+}
+
+#[test]
+fn a_subscriber_that_dies_is_forgotten_though_nothing_changes() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let pods = world.reflect_with(Options::all().resync(Duration::from_secs(60))).await;
+        pods.synced().await.unwrap();
+        pods.subscribe(Panics("a").start()).await.unwrap();
+        settle().await;
+        assert!(pods.status().subscribers.is_empty());
+    });
+}
