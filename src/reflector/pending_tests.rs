@@ -49,7 +49,7 @@ enum Step {
     Take(usize),
     /// The cache jumps to a state made by these steps; it is told so once, or once more after a crash.
     Jump {
-        steps: Vec<Step>,
+        steps: Vec<Self>,
         twice: bool,
     },
 }
