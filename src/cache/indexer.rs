@@ -94,12 +94,17 @@ impl<K: Resource> Indexer<K> {
         match change {
             Change::Vanished => self.remove(&key, object),
             Change::Deleted if !is_older(&object, cached.as_ref()) => {
-                self.advance(&object);
+                self.advance(object.resource_version().and_then(ResourceVersion::new));
                 self.remove(&key, object)
             }
             Change::Added | Change::Updated if !is_older(&object, cached.as_ref()) => {
-                self.advance(&object);
-                self.insert(key, cached, object)
+                let version = object.resource_version().and_then(ResourceVersion::new);
+                let transition = self.insert(key, cached, object);
+                // A repeated event tells nothing of how far the server is.
+                if !matches!(transition, Transition::Unchanged) {
+                    self.advance(version);
+                }
+                transition
             }
             // News that the cache is past already, as a stream repeats them that began a little earlier.
             Change::Added | Change::Updated | Change::Deleted => Transition::Unchanged,
@@ -187,9 +192,9 @@ impl<K: Resource> Indexer<K> {
     }
 
     /// The version of the cache is that of the last event applied. Events without one leave it alone.
-    fn advance(&mut self, object: &K) {
-        if let Some(version) = object.resource_version().and_then(ResourceVersion::new) {
-            self.set_resource_version(Some(version));
+    fn advance(&mut self, version: Option<ResourceVersion>) {
+        if version.is_some() {
+            self.set_resource_version(version);
         }
     }
 }

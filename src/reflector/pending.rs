@@ -66,7 +66,7 @@ impl<K: Resource> Pending<K> {
         Self { waiting, at_most, coalesced: 0 }
     }
 
-    /// How many events, or objects, wait. The end of the first snapshot is neither.
+    /// How many events, or objects, wait.
     pub(super) fn len(&self) -> usize {
         match &self.waiting {
             Waiting::InOrder(events) => events.len(),

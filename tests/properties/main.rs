@@ -3,6 +3,7 @@
 mod support;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use kubeflect::cache::Discipline;
 use support::{Play, Step};
@@ -40,7 +41,7 @@ fn discipline() -> impl Strategy<Value = Discipline> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_cache_ends_up_as_the_server_reported(
