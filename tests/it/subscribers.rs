@@ -380,6 +380,7 @@ fn a_stopped_reflector_tells_nobody_anything_more() {
         pass(100).await;
         assert!(told(&log).len() <= 10 - at_the_end, "what was in its mailbox at most");
         drop(subscription);
+        settle().await;
         assert!(recorder.upgrade().is_none(), "nobody holds the subscriber any more");
     });
 }
