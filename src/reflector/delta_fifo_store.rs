@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use super::messages::{
     AddIndex, Apply, BeginEpoch, Commit, Epoch, Flush, Publish, Resync, Stage, SubscriptionId,
 };
 use super::publisher::Publisher;
+use super::staged::Staged;
 use super::status::{Quarantined, Shared, lock};
 use super::{Cause, ResourceEvent};
 use crate::api::{Item, Undecodable, WatchEvent};
@@ -20,7 +21,7 @@ use crate::cache::{
     Change, Delta, DeltaFifo, Discipline, IndexConflict, Indexer, Popped, Refusal, StoreWriter,
     Transform, Transition,
 };
-use crate::object::{ObjectKey, Resource, ResourceVersion};
+use crate::object::{Resource, ResourceVersion};
 use crate::supervision::Faults;
 
 /// So many changes are applied before others on the arbiter get a turn.
@@ -48,13 +49,6 @@ pub(super) struct DeltaFifoStore<K: Resource> {
     /// The generation that is shown.
     shown: u64,
     faults: Faults,
-}
-
-/// A list that is not complete.
-struct Staged<K> {
-    items: BTreeMap<ObjectKey, Item<K>>,
-    /// Reports of objects that do not even have a name.
-    nameless: Vec<Undecodable>,
 }
 
 impl<K: Resource> DeltaFifoStore<K> {
@@ -155,14 +149,7 @@ impl<K: Resource> DeltaFifoStore<K> {
     }
 
     fn commit(&mut self, resource_version: ResourceVersion) {
-        let Staged { items, nameless: mut unreadable } = mem::take(&mut self.staged);
-        let mut objects = Vec::with_capacity(items.len());
-        for item in items.into_values() {
-            match item {
-                Item::Object(object) => objects.push(object),
-                Item::Undecodable(report) => unreadable.push(report),
-            }
-        }
+        let (objects, unreadable) = mem::take(&mut self.staged).complete();
         // What could not be read before may be readable, or gone, by now.
         *lock(&self.shared.quarantine) = Quarantined::default();
         unreadable.iter().for_each(|report| self.quarantine(report));
@@ -413,31 +400,6 @@ impl<K: Resource> Handler<AddIndex<K>> for DeltaFifoStore<K> {
         self.faults.hit("delta_fifo_store", "AddIndex");
         let added = self.indexer.add_index(&name, function);
         Box::pin(self.drain().map(|(), _, _| added))
-    }
-}
-
-impl<K> Default for Staged<K> {
-    fn default() -> Self {
-        Self { items: BTreeMap::new(), nameless: Vec::new() }
-    }
-}
-
-impl<K: Resource> Staged<K> {
-    /// A list being streamed may tell of changes to what it told before.
-    fn take(&mut self, event: WatchEvent<K>) {
-        match event {
-            WatchEvent::Added(item) | WatchEvent::Modified(item) => match (item.key(), item) {
-                (Some(key), item) => drop(self.items.insert(key, item)),
-                (None, Item::Undecodable(report)) => self.nameless.push(report),
-                (None, Item::Object(_)) => {}
-            },
-            WatchEvent::Deleted(item) => {
-                if let Some(key) = item.key() {
-                    self.items.remove(&key);
-                }
-            }
-            WatchEvent::Bookmark { .. } | WatchEvent::Unknown { .. } => {}
-        }
     }
 }
 

@@ -12,6 +12,7 @@ mod pending;
 mod publisher;
 mod resync;
 mod resync_timer;
+mod staged;
 mod start;
 mod status;
 mod subscription;

@@ -7,47 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::core::PartialObjectMeta;
 use kubeflect::cache::Store;
 use kubeflect::embedded::ApiServer;
-use kubeflect::object::{DecodeError, Kind, ObjectKey, Resource, StaticKind as _};
-use kubeflect::{Options, Runtime};
+use kubeflect::{ObjectKey, Options, Runtime};
 use serde_json::json;
 use tokio::time::Instant;
 
 const OBJECTS: usize = 100_000;
 
 /// A config map without its data.
-#[derive(serde::Deserialize)]
-struct Named {
-    metadata: Metadata,
-}
-
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    namespace: String,
-    name: String,
-    uid: String,
-    resource_version: String,
-}
-
-impl Resource for Named {
-    fn key(&self) -> ObjectKey {
-        ObjectKey::new(&self.metadata.namespace, &self.metadata.name)
-    }
-
-    fn uid(&self) -> Option<&str> {
-        Some(&self.metadata.uid)
-    }
-
-    fn resource_version(&self) -> Option<&str> {
-        Some(&self.metadata.resource_version)
-    }
-
-    fn decode(json: &[u8], _: &Kind) -> Result<Self, DecodeError> {
-        Ok(serde_json::from_slice(json)?)
-    }
-}
+type Named = PartialObjectMeta<ConfigMap>;
 
 fn change_all(server: &ApiServer, round: usize) {
     for number in 0..OBJECTS {
@@ -94,9 +65,8 @@ async fn measure(store: &Store<Named>, during: impl Future<Output = ()>) -> (usi
 async fn main() -> kubeflect::Result<()> {
     let server = ApiServer::new();
     change_all(&server, 0);
-    let kind = k8s_openapi::api::core::v1::ConfigMap::static_kind();
     let runtime = Runtime::new(server.clone());
-    let objects = runtime.reflect_kind::<Named>(kind, Options::all()).await?;
+    let objects = runtime.reflect::<Named>(Options::all()).await?;
     objects.synced().await?;
 
     let (reads, longest) =

@@ -7,9 +7,7 @@ use kubeflect::embedded::{Filter, RawAnswer, Verb};
 use kubeflect::object::StaticKind as _;
 use kubeflect::reflector::{Freshness, NotSynced, Phase, StreamingLists};
 
-use crate::support::{
-    Recorder, World, cached, key, on_a_paused_clock, pass, settle, told, told_why,
-};
+use crate::support::{Recorder, World, cached, key, on_a_paused_clock, pass, settle, told_why};
 
 fn status(code: u16, reason: &str) -> Status {
     Status { status: "Failure".to_owned(), reason: reason.to_owned(), code, ..Status::default() }
@@ -19,12 +17,7 @@ fn status(code: u16, reason: &str) -> Status {
 fn a_cut_watch_goes_on_from_where_it_was() {
     on_a_paused_clock(async {
         let world = World::new().pods(&["a"]);
-        let pods = world.reflect().await;
-        let (recorder, log) = Recorder::start();
-        pods.subscribe(recorder).await.unwrap();
-        pods.synced().await.unwrap();
-        settle().await;
-        told(&log);
+        let (_, log) = world.follow(Options::all()).await;
         for _ in 0..3 {
             world.server.cut_watches();
             world.touch("a");
@@ -44,12 +37,8 @@ fn an_expired_watch_relists_and_tells_what_was_missed() {
     for streaming in [StreamingLists::WherePossible, StreamingLists::Never] {
         on_a_paused_clock(async {
             let world = World::new().pods(&["kept", "gone", "changed"]);
-            let pods = world.reflect_with(Options::all().streaming_lists(streaming)).await;
-            let (recorder, log) = Recorder::start();
-            pods.subscribe(recorder).await.unwrap();
-            pods.synced().await.unwrap();
+            let (pods, log) = world.follow(Options::all().streaming_lists(streaming)).await;
             pass(300).await;
-            told(&log);
 
             world.server.refuse_connections(true);
             world.server.break_watches();
@@ -75,12 +64,7 @@ fn an_expired_watch_relists_and_tells_what_was_missed() {
 fn an_object_created_again_under_its_name_is_deleted_and_added() {
     on_a_paused_clock(async {
         let world = World::new().pods(&["a"]);
-        let pods = world.reflect().await;
-        let (recorder, log) = Recorder::start();
-        pods.subscribe(recorder).await.unwrap();
-        pods.synced().await.unwrap();
-        settle().await;
-        told(&log);
+        let (_, log) = world.follow(Options::all()).await;
         world.server.break_watches();
         world.delete("a");
         world.create("a");

@@ -54,6 +54,15 @@ impl World {
         self.runtime.reflect(options).await.unwrap()
     }
 
+    /// A reflector that has synced, and the log of a subscriber that was told so and nothing since.
+    pub(crate) async fn follow(&self, options: Options<Pod>) -> (Reflector<Pod>, Arc<Mutex<Log>>) {
+        let pods = self.reflect_with(options).await;
+        let (recorder, log) = Recorder::start();
+        assert!(pods.subscribe(recorder).await.unwrap().synced().await);
+        log.lock().unwrap().take();
+        (pods, log)
+    }
+
     pub(crate) fn create(&self, name: &str) {
         self.server.create(pod(name)).unwrap();
     }
