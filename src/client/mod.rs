@@ -1,12 +1,17 @@
 //! A [`ListerWatcher`](crate::api::ListerWatcher) that speaks the Kubernetes protocol, over any [`Transport`].
 
 mod answer;
+mod connection;
 mod frames;
 mod http;
 mod item;
 mod source;
 mod transport;
 
+pub use self::connection::{
+    Anonymous, Authority, ClientIdentity, Connection, CredentialError, Credentials, Impersonation,
+    ProxyAddress, Scheme, ServerAddress, TlsOptions, Verification,
+};
 pub use self::http::{HttpCluster, InvalidAddress};
 pub use self::source::KubernetesSource;
 pub use self::transport::{BodyStream, Cluster, Method, Request, Response, Transport};
