@@ -335,7 +335,9 @@ impl<K: Resource> Handler<Stage<K>> for DeltaFifoStore<K> {
     fn handle(&mut self, Stage { epoch, events }: Stage<K>, _: &mut Context<Self>) {
         self.faults.hit("delta_fifo_store", "Stage");
         if self.epoch == Some(epoch) {
-            events.into_iter().for_each(|event| self.staged.take(event));
+            for event in events {
+                self.staged.take(event.checked(&self.shared.kind));
+            }
         }
     }
 }
@@ -359,7 +361,9 @@ impl<K: Resource> Handler<Apply<K>> for DeltaFifoStore<K> {
     fn handle(&mut self, Apply { epoch, events }: Apply<K>, _: &mut Context<Self>) -> Self::Result {
         self.faults.hit("delta_fifo_store", "Apply");
         if self.epoch == Some(epoch) {
-            events.into_iter().for_each(|event| self.queue_event(event));
+            for event in events {
+                self.queue_event(event.checked(&self.shared.kind));
+            }
         }
         self.faults.hit("delta_fifo_store", "Apply/end");
         self.drain()
