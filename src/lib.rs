@@ -15,7 +15,7 @@
 //! pods.synced().await?;
 //! assert!(pods.store().len() > 0);
 //! runtime.stop().await;
-//! # kubeflect::Result::Ok(())
+//! # Ok::<(), kubeflect::Error>(())
 //! # }).unwrap();
 //! ```
 //!

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::object::{ObjectKey, Resource, ResourceVersion};
+use crate::object::{Kind, ObjectKey, Resource, ResourceVersion};
 
 /// One object of an answer, or why it could not be read.
 #[derive(Debug)]
@@ -58,15 +58,21 @@ pub enum WatchEvent<K> {
 }
 
 impl<K: Resource> Item<K> {
-    /// Takes an object as a source handed it over, and refuses what can not be cached.
-    pub fn admit(object: K) -> Self {
+    /// Passes on an object of this kind that has a name, and makes a report of any other: a source may be anybody's.
+    #[must_use]
+    pub fn checked(self, kind: &Kind) -> Self {
+        let Self::Object(object) = &self else { return self };
         let key = object.key();
-        if key.name().is_empty() {
-            let resource_version = object.resource_version().and_then(ResourceVersion::new);
-            let reason = "the object has no name".to_owned();
-            return Self::Undecodable(Undecodable { key: None, resource_version, reason });
-        }
-        Self::Object(Arc::new(object))
+        let is_named = !key.name().is_empty();
+        let reason = match object.stated_type() {
+            _ if !is_named => "the object has no name".to_owned(),
+            Some((api_version, stated)) if !kind.is_of(api_version, stated) => {
+                kind.mismatch(api_version, stated)
+            }
+            _ => return self,
+        };
+        let resource_version = self.resource_version();
+        Self::Undecodable(Undecodable { key: is_named.then_some(key), resource_version, reason })
     }
 
     /// Which object it is, if that is known.
@@ -87,6 +93,17 @@ impl<K: Resource> Item<K> {
 }
 
 impl<K: Resource> WatchEvent<K> {
+    /// The same event, its object [checked](Item::checked).
+    #[must_use]
+    pub fn checked(self, kind: &Kind) -> Self {
+        match self {
+            Self::Added(item) => Self::Added(item.checked(kind)),
+            Self::Modified(item) => Self::Modified(item.checked(kind)),
+            Self::Deleted(item) => Self::Deleted(item.checked(kind)),
+            Self::Bookmark { .. } | Self::Unknown { .. } => self,
+        }
+    }
+
     /// The version after this event, from which a watch may resume.
     pub fn resource_version(&self) -> Option<ResourceVersion> {
         match self {

@@ -21,11 +21,7 @@ pub(super) fn decode<K: Resource>(json: &[u8], kind: &Kind) -> Item<K> {
     if let (Some(api_version), Some(stated)) = (&head.api_version, &head.kind)
         && !is_expected::<K>(kind, api_version, stated)
     {
-        return refuse(format!(
-            "it is a {stated} of {api_version}, not a {} of {}",
-            kind.kind,
-            kind.api_version()
-        ));
+        return refuse(kind.mismatch(api_version, stated));
     }
     if head.key().is_none() {
         return refuse("the object has no name".to_owned());

@@ -64,6 +64,11 @@ impl Kind {
         Cow::Owned(format!("{}.{}", self.plural, self.group))
     }
 
+    /// What is wrong with an object that says this of itself.
+    pub(crate) fn mismatch(&self, api_version: &str, stated: &str) -> String {
+        format!("it is a {stated} of {api_version}, not a {} of {}", self.kind, self.api_version())
+    }
+
     /// Whether an object that says of itself `api_version` and `kind` is of this kind.
     pub fn is_of(&self, api_version: &str, kind: &str) -> bool {
         let same_version = match api_version.split_once('/') {

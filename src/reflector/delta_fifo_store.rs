@@ -4,10 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 
 use actix::dev::Request;
 use actix::fut::ActorFuture;
 use actix::{Actor, ActorFutureExt as _, Addr, Context, Handler, ResponseActFuture, Supervised};
+use tokio::time::{Timeout, timeout};
 
 use super::messages::{
     AddIndex, Apply, BeginEpoch, Commit, Epoch, Flush, Publish, Resync, Stage, SubscriptionId,
@@ -26,6 +28,9 @@ use crate::supervision::Faults;
 
 /// So many changes are applied before others on the arbiter get a turn.
 const SLICE: usize = 512;
+
+/// For so long the publisher is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The one writer of the cache: queues what is reported, applies it, shows it, and tells the publisher.
 ///
@@ -253,7 +258,7 @@ fn apply<K: Resource>(
     }
 }
 
-type Publishing<K> = Request<Publisher<K>, Publish<K>>;
+type Publishing<K> = Timeout<Request<Publisher<K>, Publish<K>>>;
 
 /// Applies everything that waits, slice by slice, then shows it, and ends when the publisher has it.
 struct Drain<K: Resource> {
@@ -271,7 +276,8 @@ impl<K: Resource> ActorFuture<DeltaFifoStore<K>> for Drain<K> {
     ) -> Poll<()> {
         loop {
             if let Some(publishing) = &mut self.publishing {
-                // A publisher that crashed over it has caught up with the cache since.
+                // A publisher that crashed over it catches up with the cache when it starts, however late that is: the
+                // cache does not wait for it.
                 return publishing.as_mut().poll(task).map(drop);
             }
             store.faults.hit("delta_fifo_store", "Drain");
@@ -284,7 +290,8 @@ impl<K: Resource> ActorFuture<DeltaFifoStore<K>> for Drain<K> {
                     None => return Poll::Ready(()),
                     Some(publish) => {
                         store.faults.hit("delta_fifo_store", "Drain/shown");
-                        self.publishing = Some(Box::pin(store.publisher.send(publish)));
+                        let publishing = store.publisher.send(publish);
+                        self.publishing = Some(Box::pin(timeout(PATIENCE, publishing)));
                     }
                 },
             }
@@ -335,7 +342,9 @@ impl<K: Resource> Handler<Stage<K>> for DeltaFifoStore<K> {
     fn handle(&mut self, Stage { epoch, events }: Stage<K>, _: &mut Context<Self>) {
         self.faults.hit("delta_fifo_store", "Stage");
         if self.epoch == Some(epoch) {
-            events.into_iter().for_each(|event| self.staged.take(event));
+            for event in events {
+                self.staged.take(event.checked(&self.shared.kind));
+            }
         }
     }
 }
@@ -359,7 +368,9 @@ impl<K: Resource> Handler<Apply<K>> for DeltaFifoStore<K> {
     fn handle(&mut self, Apply { epoch, events }: Apply<K>, _: &mut Context<Self>) -> Self::Result {
         self.faults.hit("delta_fifo_store", "Apply");
         if self.epoch == Some(epoch) {
-            events.into_iter().for_each(|event| self.queue_event(event));
+            for event in events {
+                self.queue_event(event.checked(&self.shared.kind));
+            }
         }
         self.faults.hit("delta_fifo_store", "Apply/end");
         self.drain()

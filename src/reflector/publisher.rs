@@ -49,6 +49,15 @@ impl<K: Resource> Actor for Publisher<K> {
 
     fn started(&mut self, _: &mut Context<Self>) {
         self.faults.hit("publisher", "started");
+        // In this order: once the first list is said to be applied, it is shown.
+        self.synced = self.shared.progress.borrow().synced;
+        self.told = self.shared.store.snapshot();
+        for subscriber in self.subscribers.values() {
+            subscriber.catch_up(&self.told);
+            if self.synced {
+                subscriber.complete_initial();
+            }
+        }
     }
 
     /// Only when stopped for good: a crash comes by `restarting`.
@@ -60,19 +69,8 @@ impl<K: Resource> Actor for Publisher<K> {
     }
 }
 
-impl<K: Resource> Supervised for Publisher<K> {
-    fn restarting(&mut self, _: &mut Context<Self>) {
-        // In this order: once the first list is said to be applied, it is shown.
-        self.synced = self.shared.progress.borrow().synced;
-        self.told = self.shared.store.snapshot();
-        for subscriber in self.subscribers.values() {
-            subscriber.catch_up(&self.told);
-            if self.synced {
-                subscriber.complete_initial();
-            }
-        }
-    }
-}
+/// The subscriptions survive; `started` brings them up to date.
+impl<K: Resource> Supervised for Publisher<K> {}
 
 impl<K: Resource> Handler<Publish<K>> for Publisher<K> {
     type Result = ();

@@ -188,3 +188,22 @@ fn an_actor_that_dies_too_often_makes_its_reflector_failed_and_is_tried_on() {
         assert_eq!(log.lock().unwrap().fold, world.truth());
     });
 }
+
+#[test]
+fn the_cache_goes_on_while_the_publisher_is_down() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let mut faults = Faults::none();
+        for nth in 1..=7 {
+            faults = faults.and_panic_at("publisher", "started", nth);
+        }
+        let pods = world.reflect_with(Options::all().faults(faults)).await;
+        let mut behind = 0;
+        for _ in 0..60 {
+            world.touch("a");
+            pass(1).await;
+            behind += usize::from(cached(&pods) != world.truth());
+        }
+        assert!(behind <= 3, "behind for {behind} of 60 s");
+    });
+}

@@ -256,3 +256,75 @@ fn a_plain_tokio_program_reflects_in_a_system_of_its_own() {
     finished.send(()).unwrap();
     serve.join().unwrap();
 }
+
+/// A source of the user's own, which hands over whatever it was given.
+fn source_of(objects: Vec<DynamicObject>) -> impl kubeflect::api::ListerWatcher<DynamicObject> {
+    use futures::{FutureExt as _, StreamExt as _};
+    let list = move |_| {
+        let items = objects
+            .iter()
+            .map(|object| kubeflect::api::Item::Object(std::sync::Arc::new(object.clone())));
+        let resource_version = kubeflect::ResourceVersion::new("1");
+        let page = kubeflect::api::ListPage {
+            items: items.collect(),
+            resource_version,
+            continue_token: None,
+        };
+        async { Ok(page) }.boxed_local()
+    };
+    let watch = |_| async { Ok(futures::stream::pending().boxed_local()) }.boxed_local();
+    kubeflect::api::ListWatch::new(list, watch)
+}
+
+#[test]
+fn a_source_of_ones_own_is_not_trusted_with_kinds_and_names() {
+    on_a_paused_clock(async {
+        let object = |value| serde_json::from_value::<DynamicObject>(value).unwrap();
+        let mut service = pod("service");
+        service["kind"] = "Service".into();
+        let mut nameless = pod("nameless");
+        nameless["metadata"]["name"] = "".into();
+        let objects = vec![object(pod("a")), object(service), object(nameless)];
+        let world = World::new();
+        let pods = world
+            .runtime
+            .reflect_from(Pod::static_kind(), move || source_of(objects), Options::all())
+            .await
+            .unwrap();
+        pods.synced().await.unwrap();
+        assert_eq!(pods.store().keys(), [key("a")]);
+        let quarantined = pods.status().quarantined;
+        assert_eq!(quarantined.objects[&key("service")], "it is a Service of v1, not a Pod of v1");
+        assert_eq!(
+            quarantined.last_other.as_deref(),
+            Some("an object without a name: the object has no name")
+        );
+    });
+}
+
+#[test]
+fn a_list_without_a_version_is_an_error_in_the_status() {
+    on_a_paused_clock(async {
+        use futures::{FutureExt as _, StreamExt as _};
+        let source = || {
+            kubeflect::api::ListWatch::<Pod, _, _>::new(
+                |_| {
+                    let page = kubeflect::api::ListPage {
+                        items: vec![],
+                        resource_version: None,
+                        continue_token: None,
+                    };
+                    async { Ok(page) }.boxed_local()
+                },
+                |_| async { Ok(futures::stream::pending().boxed_local()) }.boxed_local(),
+            )
+        };
+        let world = World::new();
+        let pods =
+            world.runtime.reflect_from(Pod::static_kind(), source, Options::all()).await.unwrap();
+        settle().await;
+        let error = pods.status().last_error.unwrap().to_string();
+        assert_eq!(error, "answer not understood: the list has no resourceVersion to watch from");
+        assert!(!pods.has_synced());
+    });
+}
