@@ -1,7 +1,8 @@
+use std::path::Path;
 use std::sync::Arc;
 
-use super::{ConfigError, Environment};
-use crate::client::credentials::{TokenFile, check_authority, read_capped};
+use super::{ConfigError, Environment, proxy};
+use crate::client::credentials::{LONGEST_FILE, TokenFile, check_authority, read_capped};
 use crate::client::{Authority, Connection, Scheme, ServerAddress, TlsOptions};
 
 const HOST: &str = "KUBERNETES_SERVICE_HOST";
@@ -12,30 +13,28 @@ pub(super) fn is_there(environment: &Environment) -> bool {
     environment.get(HOST).is_some()
 }
 
-/// The API server as a pod sees it. Never through a proxy, as client-go has it by `NO_PROXY` only.
+/// The API server as a pod sees it. `HTTPS_PROXY` and `NO_PROXY` hold here too, as in client-go.
 pub(super) fn connection(environment: &Environment) -> Result<Connection, ConfigError> {
     let server = server(environment)?;
     let folder = environment.service_account_folder();
     let token = folder.join("token");
     let authority = folder.join("ca.crt");
-    for (file, hint) in
-        [(&token, "mount a service account"), (&authority, "mount a service account")]
-    {
-        let content = read_capped(file, 1024 * 1024).map_err(|problem| {
-            ConfigError::new(file.display().to_string(), format!("{problem}: {hint}"))
-        })?;
-        if file == &authority {
-            check_authority(&content)
-                .map_err(|problem| ConfigError::new(file.display().to_string(), problem))?;
-        }
-    }
-    let namespace = read_capped(&folder.join("namespace"), 1024).ok();
+    let read = |file: &Path| {
+        read_capped(file, LONGEST_FILE).map_err(|problem| {
+            let problem = format!("{problem}: mount a service account");
+            ConfigError::new(file.display().to_string(), problem)
+        })
+    };
+    read(&token)?;
+    check_authority(&read(&authority)?)
+        .map_err(|problem| ConfigError::new(authority.display().to_string(), problem))?;
+    let namespace = read_capped(&folder.join("namespace"), LONGEST_FILE).ok();
     let namespace =
         namespace.and_then(|content| Some(std::str::from_utf8(&content).ok()?.trim().to_owned()));
     Ok(Connection {
+        proxy: proxy::proxy_of(environment, &server)?,
         server,
         tls: TlsOptions { authority: Authority::File(authority), ..TlsOptions::default() },
-        proxy: None,
         credentials: Arc::new(TokenFile::new(token)),
         impersonation: None,
         default_namespace: namespace.filter(|namespace| !namespace.is_empty()),

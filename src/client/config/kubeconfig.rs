@@ -9,11 +9,10 @@ use tracing::warn;
 
 use super::address::shown;
 use super::{ConfigError, ConfigOptions, proxy, user};
-use crate::client::credentials::{check_authority, read_capped};
+use crate::client::credentials::{LONGEST_FILE, check_authority, read_capped};
 use crate::client::{Authority, Connection, ProxyAddress, ServerAddress, TlsOptions, Verification};
 
 const LONGEST_KUBECONFIG: u64 = 1024 * 1024;
-const LONGEST_AUTHORITY: u64 = 1024 * 1024;
 
 /// A kubeconfig and where it was.
 struct Source {
@@ -88,7 +87,11 @@ impl<T> Entry<'_, T> {
     pub(super) fn error(&self, field: &str, problem: impl Into<String>) -> ConfigError {
         let list = self.list;
         let single = list.trim_end_matches('s');
-        ConfigError::field(self.file, format!("{list}[{}].{single}.{field}", self.name), problem)
+        ConfigError::field(
+            self.file,
+            format!("{list}[{}].{single}.{field}", self.name.escape_debug()),
+            problem,
+        )
     }
 
     /// A path in the kubeconfig is relative to its folder.
@@ -284,7 +287,7 @@ fn tls(cluster: &Entry<'_, Cluster>) -> Result<TlsOptions, ConfigError> {
         }
         (None, Some(path)) => {
             let path = cluster.resolve(&path);
-            let pem = read_capped(&path, LONGEST_AUTHORITY).map_err(|problem| {
+            let pem = read_capped(&path, LONGEST_FILE).map_err(|problem| {
                 let problem = format!("{} {problem}: give the path of a PEM file", path.display());
                 cluster.error("certificate-authority", problem)
             })?;
@@ -314,7 +317,7 @@ fn exec_cluster(
     let certificate_authority_data = match &tls.authority {
         Authority::System => None,
         Authority::Pem(pem) => Some(pem.clone()),
-        Authority::File(path) => read_capped(path, LONGEST_AUTHORITY).ok().map(|pem| pem.to_vec()),
+        Authority::File(path) => read_capped(path, LONGEST_FILE).ok().map(|pem| pem.to_vec()),
     };
     let extensions = cluster.value.extensions.iter().flatten();
     let config = extensions

@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::kubeconfig::{Entry, warn_if_exposed};
 use super::{ConfigError, ConfigOptions, command};
 use crate::client::credentials::{
-    BearerToken, ClientCertificate, CredentialPair, CredentialPlugin, Half, Material,
+    BearerToken, ClientCertificate, CredentialPair, CredentialPlugin, Half, LONGEST_FILE, Material,
     PluginOptions, PluginVersion, TokenFile, check_identity, check_token, read_capped,
 };
 use crate::client::{Anonymous, Credentials, Impersonation};
@@ -70,8 +70,8 @@ fn token(
             let path = user.resolve(path);
             let file = TokenFile::new(path.clone());
             match given {
-                Some(token) => return Ok(Some(Arc::new(file.or_else(token)))),
-                None => read_capped(&path, 1024 * 1024).map_err(|problem| {
+                Some(token) => return Ok(Some(Arc::new(file.starting_with(token)))),
+                None => read_capped(&path, LONGEST_FILE).map_err(|problem| {
                     let problem = format!(
                         "{} {problem}: give the path of a file with a token",
                         path.display()
@@ -269,7 +269,7 @@ fn half(
     }
     let Some(file) = file.filter(|file| !file.is_empty()) else { return Ok(None) };
     let path = user.resolve(file);
-    let content = read_capped(&path, 1024 * 1024).map_err(|problem| {
+    let content = read_capped(&path, LONGEST_FILE).map_err(|problem| {
         user.error(field, format!("{} {problem}: give the path of a PEM file", path.display()))
     })?;
     Ok(Some(HalfPair { field, pem: text(field, &content)?, material: Material::File(path) }))

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::Mutex;
 use tracing::{info, warn};
 
-use super::{check_identity, read_credential};
+use super::{Half, check_identity, read_credential};
 use crate::client::{ClientIdentity, CredentialError, Credentials};
 
 /// A client certificate and its key, each in a file or given.
@@ -40,8 +40,8 @@ impl ClientCertificate {
     }
 
     /// This pair, as PEM.
-    pub fn from_pem(certificate: SecretString, key: SecretString) -> Self {
-        Self::new(Material::Pem(certificate), Material::Pem(key))
+    pub fn from_pem(certificate: &str, key: SecretString) -> Self {
+        Self::new(Material::Pem(certificate.into()), Material::Pem(key))
     }
 
     pub(crate) fn new(certificate: Material, key: Material) -> Self {
@@ -91,8 +91,8 @@ impl ClientCertificate {
     ) -> Result<ClientIdentity, CredentialError> {
         check_identity(certificate, key).map_err(|(half, problem)| {
             let what = match half {
-                super::material::Half::Certificate => self.certificate.name("client certificate"),
-                super::material::Half::Key => self.key.name("client key"),
+                Half::Certificate => self.certificate.name("client certificate"),
+                Half::Key => self.key.name("client key"),
             };
             CredentialError { what, problem: problem.to_owned() }
         })?;
@@ -189,7 +189,7 @@ mod tests {
     async fn a_pair_that_does_not_match_is_an_error() {
         let (certificate, _) = self_signed(2050);
         let (_, key) = self_signed(2050);
-        let given = ClientCertificate::from_pem(certificate.into(), key.clone().into());
+        let given = ClientCertificate::from_pem(&certificate, key.into());
         let error = given.identity().await.unwrap_err();
         assert_eq!(error.to_string(), "client key: does not belong to the certificate");
         assert!(!format!("{given:?}{error:?}").contains("PRIVATE"));

@@ -62,8 +62,7 @@ fn expiry(certificate: &[u8]) -> Option<Timestamp> {
         signed = element(signed)?.2;
     }
     let (validity, _) = expect(SEQUENCE, element(signed)?)?;
-    let (_not_before, _, rest) = element(validity)?;
-    let _: u8 = _not_before;
+    let (_, _not_before, rest) = element(validity)?;
     let (tag, not_after, _) = element(rest)?;
     time(tag, std::str::from_utf8(not_after).ok()?)
 }

@@ -20,7 +20,7 @@ pub use self::plugin::{CredentialPlugin, PluginOptions, PluginVersion};
 pub use self::token::{BearerToken, TokenFile};
 
 /// No token, certificate or key is longer.
-const LONGEST_FILE: u64 = 1024 * 1024;
+pub(super) const LONGEST_FILE: u64 = 1024 * 1024;
 
 /// Reads a whole file that is not longer than `longest`. The error is a text like `can not be read: entity not found`.
 pub(super) fn read_capped(path: &Path, longest: u64) -> Result<Zeroizing<Vec<u8>>, String> {

@@ -84,7 +84,7 @@ impl TokenFile {
 
     /// With a token to use as long as the file can not be read.
     #[must_use]
-    pub fn or_else(self, token: SecretString) -> Self {
+    pub fn starting_with(self, token: SecretString) -> Self {
         let last = Mutex::new(LastRead { token: Some(token), at: None });
         Self { last, ..self }
     }
@@ -215,7 +215,7 @@ mod tests {
             file.path().display()
         );
         assert_eq!(file.token().await.unwrap_err().to_string(), expected);
-        let file = file.or_else(SecretString::from("given"));
+        let file = file.starting_with(SecretString::from("given"));
         assert_eq!(token(&file).await, "given");
         assert!(!format!("{file:?}").contains("given"));
     }

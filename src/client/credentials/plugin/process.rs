@@ -1,5 +1,9 @@
+use std::pin::pin;
 use std::process::Stdio;
+use std::time::Duration;
 
+use futures::TryFutureExt as _;
+use futures::future::{Either, select};
 use secrecy::zeroize::Zeroizing;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
@@ -8,6 +12,8 @@ use super::PluginOptions;
 
 const LONGEST_OUTPUT: usize = 1024 * 1024;
 const LONGEST_ERRORS: usize = 64 * 1024;
+/// How long the standard error is read after the end.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 /// What an error shows of what the plugin wrote to its standard error.
 const SHOWN_ERRORS: usize = 200;
 
@@ -33,14 +39,20 @@ pub(super) async fn run(options: &PluginOptions) -> Result<Zeroizing<Vec<u8>>, S
     };
     let mut errors = Vec::new();
     let ran = tokio::time::timeout(options.timeout, async {
-        // Either may fill its pipe while the other is waited for.
-        let (output, ()) = tokio::try_join!(read_output(stdout), async {
-            keep_start(stderr, &mut errors).await;
-            Ok(())
-        })?;
-        let status = child.wait().await;
-        let status = status.map_err(|error| format!("was lost: {}", error.kind()))?;
-        Ok::<_, String>((output, status))
+        let errors = pin!(keep_start(stderr, &mut errors));
+        let end = pin!(async {
+            let status = child.wait().map_err(|error| format!("was lost: {}", error.kind()));
+            tokio::try_join!(read_output(stdout), status)
+        });
+        // Either pipe may fill while the other is waited for.
+        match select(end, errors).await {
+            Either::Left((ended, errors)) => {
+                // What it started may hold the pipe open for ever.
+                let _said_all: bool = tokio::time::timeout(LAST_WORDS, errors).await.is_ok();
+                ended
+            }
+            Either::Right(((), end)) => end.await,
+        }
     })
     .await;
     let problem = match ran {
