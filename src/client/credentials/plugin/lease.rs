@@ -1,0 +1,230 @@
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::output::Output;
+use crate::client::ClientIdentity;
+use crate::client::CredentialError;
+use crate::supervision::Backoff;
+
+/// A plugin is run again this long before its credentials expire.
+const LEEWAY: Duration = Duration::from_secs(30);
+
+/// What a plugin has given, and when it may be run again. Decides; runs nothing.
+pub(super) struct Lease {
+    what: String,
+    /// What it gave when it last worked.
+    held: Option<Held>,
+    /// Why the last run did not work.
+    failure: Option<CredentialError>,
+    backoff: Backoff,
+    generation: u64,
+}
+
+struct Held {
+    output: Output,
+    generation: u64,
+    since: Instant,
+}
+
+/// What to do now.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// What is held is good, or the best there is.
+    Use,
+    /// Run the plugin.
+    Run,
+    /// There is nothing to use, and it is too early to run the plugin again.
+    Refuse(CredentialError),
+}
+
+impl Lease {
+    pub(super) fn new(what: String, backoff: Backoff) -> Self {
+        Self { what, held: None, failure: None, backoff, generation: 0 }
+    }
+
+    pub(super) fn verdict(&self, now: Instant, wall: Timestamp, is_rejected: bool) -> Verdict {
+        let expires = self.held.as_ref().and_then(|held| held.output.expires);
+        let is_due = |leeway| {
+            expires.is_some_and(|expires| {
+                wall.saturating_add(leeway).is_ok_and(|soon| expires <= soon)
+            })
+        };
+        let is_expired = is_due(Duration::ZERO);
+        if self.held.is_some() && !is_rejected && !is_due(LEEWAY) {
+            return Verdict::Use;
+        }
+        // Also after a run that worked: a plugin whose tokens are all rejected is not run in a loop.
+        let may_run = self.rests_until(now).is_none_or(|until| until <= now);
+        match (may_run, &self.held, &self.failure) {
+            (true, _, _) => Verdict::Run,
+            (false, Some(_), _) if !is_expired => Verdict::Use,
+            (false, _, Some(failure)) => Verdict::Refuse(failure.clone()),
+            (false, _, None) => Verdict::Refuse(CredentialError {
+                what: self.what.clone(),
+                problem: "printed credentials that have expired: check its clock and its login"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    /// The rest after a run ends early when what the run gave has been good for long.
+    fn rests_until(&self, now: Instant) -> Option<Instant> {
+        let is_calm = self.held.as_ref().is_some_and(|held| {
+            self.failure.is_none()
+                && self.backoff.clone().calm(now.saturating_duration_since(held.since))
+        });
+        if is_calm { None } else { self.backoff.due() }
+    }
+
+    /// The plugin has been run.
+    pub(super) fn ran(&mut self, result: Result<Output, String>, now: Instant) {
+        if let Some(held) = &self.held
+            && self.failure.is_none()
+        {
+            self.backoff.calm(now.saturating_duration_since(held.since));
+        }
+        let _delay: Duration = self.backoff.next(now);
+        match result {
+            Ok(output) => {
+                if self.failure.take().is_some() {
+                    // It works again; only what it gives may still be refused.
+                    self.backoff.reset();
+                    let _delay: Duration = self.backoff.next(now);
+                }
+                let is_same_pair =
+                    self.held.as_ref().is_some_and(|held| held.output.same_pair(&output));
+                if !is_same_pair {
+                    self.generation += 1;
+                }
+                self.held = Some(Held { output, generation: self.generation, since: now });
+            }
+            Err(problem) => {
+                self.failure = Some(CredentialError { what: self.what.clone(), problem });
+            }
+        }
+    }
+
+    pub(super) fn output(&self) -> Option<&Output> {
+        self.held.as_ref().map(|held| &held.output)
+    }
+
+    pub(super) fn failure(&self) -> Option<&CredentialError> {
+        self.failure.as_ref()
+    }
+
+    pub(super) fn identity(&self) -> Option<ClientIdentity> {
+        let held = self.held.as_ref()?;
+        let pair = held.output.pair.as_ref()?;
+        Some(ClientIdentity {
+            certificates: pair.certificate.clone().into_bytes(),
+            key: pair.key.clone(),
+            generation: held.generation,
+        })
+    }
+}
+
+impl Output {
+    fn same_pair(&self, other: &Self) -> bool {
+        use secrecy::ExposeSecret as _;
+        match (&self.pair, &other.pair) {
+            (None, None) => true,
+            (Some(one), Some(other)) => {
+                one.certificate == other.certificate
+                    && one.key.expose_secret() == other.key.expose_secret()
+            }
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::supervision::BackoffOptions;
+
+    fn lease() -> Lease {
+        let options = BackoffOptions { jitter: 0.0, ..BackoffOptions::default() };
+        Lease::new("plugin p".to_owned(), Backoff::new(options, fastrand::Rng::with_seed(7)))
+    }
+
+    fn output(expires: Option<Timestamp>) -> Output {
+        Output { token: Some("token".into()), pair: None, expires }
+    }
+
+    fn failure(problem: &str) -> Verdict {
+        Verdict::Refuse(CredentialError {
+            what: "plugin p".to_owned(),
+            problem: problem.to_owned(),
+        })
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_plugin_runs_again_shortly_before_its_credentials_expire() {
+        let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
+        assert_eq!(lease.verdict(now, wall, false), Verdict::Run);
+        lease.ran(Ok(output(Some(wall + 100 * SECOND))), now);
+        assert_eq!(lease.verdict(now + 69 * SECOND, wall + 69 * SECOND, false), Verdict::Use);
+        assert_eq!(lease.verdict(now + 70 * SECOND, wall + 70 * SECOND, false), Verdict::Run);
+    }
+
+    #[test]
+    fn credentials_without_an_end_are_used_until_they_are_rejected() {
+        let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
+        lease.ran(Ok(output(None)), now);
+        assert_eq!(lease.verdict(now + 9999 * SECOND, wall, false), Verdict::Use);
+        assert_eq!(lease.verdict(now + SECOND, wall, true), Verdict::Run);
+    }
+
+    #[test]
+    fn a_plugin_that_fails_rests_longer_each_time() {
+        let (mut lease, mut now, wall) = (lease(), Instant::now(), Timestamp::now());
+        for delay in [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000] {
+            let delay = Duration::from_millis(delay);
+            assert_eq!(lease.verdict(now, wall, false), Verdict::Run);
+            lease.ran(Err("is broken".to_owned()), now);
+            assert_eq!(
+                lease.verdict(now + delay - Duration::from_millis(1), wall, false),
+                failure("is broken")
+            );
+            now += delay;
+        }
+    }
+
+    #[test]
+    fn a_failing_plugin_leaves_what_is_still_good() {
+        let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
+        lease.ran(Ok(output(Some(wall + 40 * SECOND))), now);
+        let (now, wall) = (now + 20 * SECOND, wall + 20 * SECOND);
+        assert_eq!(lease.verdict(now, wall, false), Verdict::Run);
+        lease.ran(Err("is broken".to_owned()), now);
+        assert_eq!(lease.verdict(now, wall, false), Verdict::Use);
+        assert_eq!(lease.verdict(now, wall + 20 * SECOND, false), failure("is broken"));
+    }
+
+    #[test]
+    fn a_plugin_whose_tokens_are_all_rejected_is_not_run_in_a_loop() {
+        let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
+        lease.ran(Ok(output(None)), now);
+        assert_eq!(lease.verdict(now, wall, true), Verdict::Use);
+        lease.ran(Ok(output(None)), now + SECOND);
+        assert_eq!(lease.verdict(now + 2 * SECOND, wall, true), Verdict::Use);
+        assert_eq!(lease.verdict(now + 3 * SECOND, wall, true), Verdict::Run);
+        lease.ran(Ok(output(None)), now + 3 * SECOND);
+        assert_eq!(lease.verdict(now + 124 * SECOND, wall, true), Verdict::Run);
+        lease.ran(Ok(output(None)), now + 124 * SECOND);
+        assert_eq!(lease.verdict(now + 125 * SECOND, wall, true), Verdict::Run, "calm starts over");
+    }
+
+    #[test]
+    fn credentials_that_have_expired_from_the_start_are_refused() {
+        let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
+        lease.ran(Ok(output(Some(wall))), now);
+        let problem = "printed credentials that have expired: check its clock and its login";
+        assert_eq!(lease.verdict(now, wall, false), failure(problem));
+        assert_eq!(lease.verdict(now + SECOND, wall, false), Verdict::Run);
+    }
+}
