@@ -41,7 +41,9 @@ impl Budget {
             start.checked_sub(self.credit).unwrap_or(now)
         };
         if due > now {
+            let refund = Refund(self);
             tokio::time::sleep_until(due).await;
+            std::mem::forget(refund);
         }
     }
 
@@ -49,6 +51,16 @@ impl Budget {
     pub(super) async fn list(&self) -> OwnedSemaphorePermit {
         let permit = Arc::clone(&self.lists).acquire_owned().await;
         permit.expect("nobody closes the semaphore")
+    }
+}
+
+/// Gives the turn of a request back that was given up while it waited.
+struct Refund<'a>(&'a Budget);
+
+impl Drop for Refund<'_> {
+    fn drop(&mut self) {
+        let mut paid_until = self.0.paid_until.lock().unwrap_or_else(PoisonError::into_inner);
+        *paid_until = paid_until.and_then(|paid_until| paid_until.checked_sub(self.0.interval));
     }
 }
 
@@ -82,6 +94,18 @@ mod tests {
             budget.admit().await;
         }
         assert!(start.elapsed() >= Duration::from_millis(95), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_was_given_up_costs_nothing() {
+        let budget = Budget::new(BudgetOptions { rate: 10.0, burst: 1, lists: 1 });
+        budget.admit().await;
+        let start = Instant::now();
+        for _ in 0..100 {
+            assert!(budget.admit().now_or_never().is_none());
+        }
+        budget.admit().await;
+        assert!(start.elapsed() <= Duration::from_millis(105), "{:?}", start.elapsed());
     }
 
     #[tokio::test]

@@ -98,7 +98,10 @@ mod tests {
         let (asked, _) = answered(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n").await;
         let error = asked.unwrap_err().to_string();
         assert!(error.contains("proxy:3128") && error.contains("407"), "{error}");
-        assert!(error.contains("proxy-url") && !error.contains("pass"), "{error}");
+        assert!(
+            error.contains("proxy-url") && !error.contains("pass%40") && !error.contains("pass@"),
+            "{error}"
+        );
         let (asked, _) = answered(&[b'x'; 9000]).await;
         assert!(asked.unwrap_err().to_string().contains("larger than 8192 bytes"));
         let (asked, _) = answered(b"SSH-2.0-OpenSSH\r\n\r\n").await;

@@ -38,7 +38,7 @@ async fn a_token_is_replaced_while_a_watch_runs() {
     let authority = Authority::new("test");
     let accepted = Arc::new(Mutex::new("first"));
     let config = authority.server(&["127.0.0.1"], ClientCertificates::Ignored);
-    let world = World::with("127.0.0.1", Some(config), guard(&accepted)).await;
+    let world = World::with("127.0.0.1", Some(config), Some(guard(&accepted))).await;
     let connection = trusting(world.connection(Scheme::Https, "127.0.0.1"), &authority.pem());
     let (connection, credentials) = with_tokens(connection, &["first", "second"]);
     let mut followed = Followed::start(connection, HttpOptions::default()).await;

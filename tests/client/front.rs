@@ -25,23 +25,23 @@ struct Seen {
 }
 
 impl Front {
-    /// Listens on a free port, in front of `server`.
+    /// Listens on a free port, in front of `server`. Without a gate it only passes bytes on.
     pub(crate) async fn start(
         host: &str,
         server: SocketAddr,
         tls: Option<Arc<ServerConfig>>,
-        gate: Gate,
+        gate: Option<Gate>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind((host, 0)).await?;
         let front = Self { address: listener.local_addr()?, seen: Arc::default() };
         let seen = Arc::clone(&front.seen);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (tls, gate, seen) = (tls.clone(), Arc::clone(&gate), Arc::clone(&seen));
+                let (tls, gate, seen) = (tls.clone(), gate.clone(), Arc::clone(&seen));
                 tokio::spawn(async move {
                     let served = match tls {
-                        None => seen.serve(stream, server, &gate).await,
-                        Some(tls) => seen.serve_tls(stream, server, tls, &gate).await,
+                        None => seen.serve(stream, server, gate).await,
+                        Some(tls) => seen.serve_tls(stream, server, tls, gate).await,
                     };
                     // A client that hangs up is none of the front's business.
                     served.ok();
@@ -68,7 +68,7 @@ impl Seen {
         stream: TcpStream,
         server: SocketAddr,
         tls: Arc<ServerConfig>,
-        gate: &Gate,
+        gate: Option<Gate>,
     ) -> io::Result<()> {
         let stream = TlsAcceptor::from(tls).accept(stream).await?;
         let shown = stream.get_ref().1.peer_certificates();
@@ -78,13 +78,17 @@ impl Seen {
         self.serve(stream, server, gate).await
     }
 
-    /// One request per connection, so that none goes unseen.
+    /// With a gate, one request per connection, so that none goes unseen.
     async fn serve(
         &self,
         mut stream: impl AsyncRead + AsyncWrite + Unpin,
         server: SocketAddr,
-        gate: &Gate,
+        gate: Option<Gate>,
     ) -> io::Result<()> {
+        let Some(gate) = gate else {
+            let mut upstream = TcpStream::connect(server).await?;
+            return copy_bidirectional(&mut stream, &mut upstream).await.map(|_lengths| ());
+        };
         let head = read_head(&mut stream).await?;
         self.heads.lock().unwrap().push(head.clone());
         if let Some(answer) = gate(&head) {

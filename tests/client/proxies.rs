@@ -11,7 +11,8 @@ use crate::certificates::{Authority, ClientCertificates};
 use crate::front::{header, read_head};
 use crate::support::{TestCredentials, World, follow, list, trusting, whole};
 
-/// A proxy that knows CONNECT and nothing else. With `password`, it lets nobody through without.
+/// A proxy that knows CONNECT and nothing else, and for which every name is this machine. With `password`, it lets
+/// nobody through without.
 async fn proxy(password: Option<&'static str>) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -28,8 +29,9 @@ async fn proxy(password: Option<&'static str>) -> (SocketAddr, Arc<Mutex<Vec<Str
                     client.write_all(refusal).await.unwrap();
                     return;
                 }
-                let target = head.split(' ').nth(1).unwrap().to_owned();
-                let mut server = TcpStream::connect(target).await.unwrap();
+                let target = head.split(' ').nth(1).unwrap();
+                let port: u16 = target.rsplit(':').next().unwrap().parse().unwrap();
+                let mut server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
                 client.write_all(b"HTTP/1.1 200 OK\r\nVia: test\r\n\r\n").await.unwrap();
                 copy_bidirectional(&mut client, &mut server).await.ok();
             });
@@ -49,15 +51,19 @@ const USER: Option<&str> = Some("Basic dXNlcjpwYXNz");
 #[actix::test]
 async fn a_server_is_followed_through_a_proxy_by_a_name_only_the_proxy_resolves() {
     let authority = Authority::new("test");
-    let world = World::tls(authority.server(&["localhost"], ClientCertificates::Ignored)).await;
+    let world =
+        World::tls(authority.server(&["kubernetes.invalid"], ClientCertificates::Ignored)).await;
     let (address, asked) = proxy(None).await;
-    let mut connection = trusting(world.connection(Scheme::Https, "localhost"), &authority.pem());
+    let mut connection =
+        trusting(world.connection(Scheme::Https, "kubernetes.invalid"), &authority.pem());
     connection.proxy = through(address, None);
     let port = connection.server.port;
     follow(world, connection).await;
     let asked = asked.lock().unwrap();
     assert!(
-        asked.iter().all(|head| head.starts_with(&format!("CONNECT localhost:{port} HTTP/1.1")))
+        asked
+            .iter()
+            .all(|head| head.starts_with(&format!("CONNECT kubernetes.invalid:{port} HTTP/1.1")))
     );
     assert!(!asked.is_empty());
 }

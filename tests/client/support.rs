@@ -35,19 +35,23 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn plain() -> Self {
-        Self::with("127.0.0.1", None, Arc::new(|_head| None)).await
+        Self::with("127.0.0.1", None, Some(Arc::new(|_head| None))).await
     }
 
     /// Plain HTTP, and `gate` answers what it wants to.
     pub(crate) async fn gated(gate: Gate) -> Self {
-        Self::with("127.0.0.1", None, gate).await
+        Self::with("127.0.0.1", None, Some(gate)).await
     }
 
     pub(crate) async fn tls(config: Arc<ServerConfig>) -> Self {
-        Self::with("127.0.0.1", Some(config), Arc::new(|_head| None)).await
+        Self::with("127.0.0.1", Some(config), Some(Arc::new(|_head| None))).await
     }
 
-    pub(crate) async fn with(host: &str, tls: Option<Arc<ServerConfig>>, gate: Gate) -> Self {
+    pub(crate) async fn with(
+        host: &str,
+        tls: Option<Arc<ServerConfig>>,
+        gate: Option<Gate>,
+    ) -> Self {
         let server = ApiServer::new();
         server.create(pod("a")).unwrap();
         let serving = server.start().await.unwrap();
