@@ -85,6 +85,7 @@ mod tests {
             status,
             content_type: String::new(),
             retry_after: Some(3),
+            fairness: None,
             body: stream::iter([Ok(Bytes::from_static(body.as_bytes()))]).boxed_local(),
         }
     }

@@ -1,22 +1,26 @@
 use std::fmt;
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::Arc;
 
-use awc::http::{Uri, header};
-use futures::FutureExt as _;
-use futures::future::LocalBoxFuture;
-use futures::stream::StreamExt as _;
+use awc::http::Uri;
 
-use super::{Cluster, Method, Request, Response, Transport};
+use super::budget::Budget;
+use super::dialer::address;
+use super::exchange::HttpTransport;
+use super::tls::Tls;
+use super::warnings::Warnings;
+use super::{
+    Anonymous, Cluster, Connection, HttpOptions, Scheme, ServerAddress, TlsOptions, Transport,
+};
 use crate::api::ApiError;
 
-/// How long a connection may take to come about.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// An API server behind an `http://` address, such as the one `kubectl proxy` prints.
+/// An API server over HTTP. Clones share its budget, its certificates and its credentials.
+///
+/// Speaks HTTP/1.1 with a connection for each watch, checks certificates against what the [`Connection`] says, follows
+/// no redirect, and sends no token without TLS except to this machine.
 #[derive(Clone)]
 pub struct HttpCluster {
-    origin: String,
+    shared: Arc<Shared>,
 }
 
 /// An address that can not be used.
@@ -27,90 +31,109 @@ pub struct InvalidAddress {
     problem: &'static str,
 }
 
-struct HttpTransport {
-    client: awc::Client,
-    origin: String,
+/// What all arbiters have in common.
+pub(super) struct Shared {
+    pub(super) connection: Connection,
+    pub(super) options: HttpOptions,
+    pub(super) tls: Option<Arc<Tls>>,
+    pub(super) budget: Budget,
+    pub(super) warnings: Warnings,
 }
 
 impl HttpCluster {
-    /// The API server at an address like `http://127.0.0.1:8001`.
+    /// The API server at an address like `http://127.0.0.1:8001`, as nobody in particular. With `https`, its
+    /// certificate has to be signed by somebody the operating system trusts.
     ///
     /// # Errors
-    /// When the address is none, or asks for TLS.
+    /// When the address is none.
     pub fn new(url: &str) -> Result<Self, InvalidAddress> {
-        let invalid = |problem| InvalidAddress { address: url.to_owned(), problem };
-        let uri: Uri =
-            url.parse().map_err(|_error| invalid("is no address: write http://HOST:PORT"))?;
-        match (uri.scheme_str(), uri.authority()) {
-            (Some("http"), Some(authority)) if !authority.as_str().contains('@') => {
-                Ok(Self { origin: format!("http://{authority}") })
-            }
-            (Some("https"), Some(_)) => Err(invalid(
-                "asks for TLS, which this version does not speak: run kubectl proxy and give its address",
-            )),
-            _ => Err(invalid("is no address: write http://HOST:PORT")),
-        }
+        Ok(Self::from_connection(Connection {
+            server: parse(url)?,
+            tls: TlsOptions::default(),
+            proxy: None,
+            credentials: Arc::new(Anonymous),
+            impersonation: None,
+            default_namespace: None,
+        }))
+    }
+
+    /// The API server a kubeconfig, a service account or a program of your own speaks of.
+    pub fn from_connection(connection: Connection) -> Self {
+        Self::with_options(connection, HttpOptions::default())
+    }
+
+    /// As [`from_connection`](Self::from_connection), with patience and budget of your own.
+    pub fn with_options(connection: Connection, options: HttpOptions) -> Self {
+        let tls = match connection.server.scheme {
+            Scheme::Http => None,
+            Scheme::Https => Some(Arc::new(Tls::new(&connection, options.reload_interval))),
+        };
+        let budget = Budget::new(options.budget);
+        let warnings = Warnings::default();
+        Self { shared: Arc::new(Shared { connection, options, tls, budget, warnings }) }
+    }
+
+    /// Where it is and how we get in.
+    pub fn connection(&self) -> &Connection {
+        &self.shared.connection
     }
 }
 
 impl Cluster for HttpCluster {
     fn connect(&self) -> Result<Rc<dyn Transport>, ApiError> {
-        // One connection per watch: a pool limit would make the watches beyond it wait for ever.
-        let connector = awc::Connector::new().limit(0).timeout(CONNECT_TIMEOUT);
-        let client = awc::Client::builder()
-            .connector(connector)
-            .disable_redirects()
-            .disable_timeout()
-            .add_default_header((
-                header::USER_AGENT,
-                concat!("kubeflect/", env!("CARGO_PKG_VERSION")),
-            ))
-            .finish();
-        Ok(Rc::new(HttpTransport { client, origin: self.origin.clone() }))
+        Ok(Rc::new(HttpTransport::new(Arc::clone(&self.shared))?))
     }
 }
 
-impl Transport for HttpTransport {
-    fn send(&self, request: Request) -> LocalBoxFuture<'static, Result<Response, ApiError>> {
-        let method = match request.method {
-            Method::Get => awc::http::Method::GET,
-            Method::Post => awc::http::Method::POST,
-            Method::Put => awc::http::Method::PUT,
-            Method::Patch => awc::http::Method::PATCH,
-            Method::Delete => awc::http::Method::DELETE,
-        };
-        let query =
-            form_urlencoded::Serializer::new(String::new()).extend_pairs(&request.query).finish();
-        let mut sent = self
-            .client
-            .request(method, format!("{}{}?{query}", self.origin, request.path))
-            .insert_header((header::ACCEPT, request.accept))
-            // Watches must not be compressed: gzip would hold events back.
-            .insert_header((header::ACCEPT_ENCODING, "identity"));
-        if let Some(content_type) = request.content_type {
-            sent = sent.insert_header((header::CONTENT_TYPE, content_type));
+impl Shared {
+    /// What awc takes for the address. It never learns of TLS, which the dialer does.
+    pub(super) fn origin(&self) -> Result<String, ApiError> {
+        let server = &self.connection.server;
+        let origin = format!("http://{}{}", address(&server.host, server.port), server.path);
+        let invalid = || ApiError::Invalid { message: format!("{server} is no address") };
+        let uri: Uri = origin.parse().map_err(|_error| invalid())?;
+        let authority = uri.authority().ok_or_else(invalid)?;
+        if authority.as_str().contains('@') || uri.query().is_some() {
+            return Err(invalid());
         }
-        let sent = sent.send_body(request.body);
-        async move {
-            let response = sent.await.map_err(|error| ApiError::connection(error.to_string()))?;
-            let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-            Ok(Response {
-                status: response.status().as_u16(),
-                content_type: text(header::CONTENT_TYPE).unwrap_or_default().to_owned(),
-                retry_after: text(header::RETRY_AFTER).and_then(|value| value.trim().parse().ok()),
-                body: response
-                    .map(|chunk| chunk.map_err(|error| ApiError::connection(error.to_string())))
-                    .boxed_local(),
-            })
-        }
-        .boxed_local()
+        Ok(origin)
     }
 }
 
 impl fmt::Debug for HttpCluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpCluster").field("origin", &self.origin).finish()
+        f.debug_struct("HttpCluster")
+            .field("server", &format_args!("{}", self.shared.connection.server))
+            .finish_non_exhaustive()
     }
+}
+
+fn parse(url: &str) -> Result<ServerAddress, InvalidAddress> {
+    // What stands before the @ may be a password.
+    let shown = url.rsplit('@').next().unwrap_or_default().to_owned();
+    let invalid = |problem| InvalidAddress { address: shown.clone(), problem };
+    let no_address = || invalid("is no address: write https://HOST:PORT or http://HOST:PORT");
+    if url.contains('@') {
+        return Err(invalid(
+            "has a user in it: write https://HOST:PORT, and give credentials in a kubeconfig",
+        ));
+    }
+    let uri: Uri = url.parse().map_err(|_error| no_address())?;
+    let (scheme, default_port) = match uri.scheme_str() {
+        Some("http") => (Scheme::Http, 80),
+        Some("https") => (Scheme::Https, 443),
+        _ => return Err(no_address()),
+    };
+    let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(no_address)?;
+    if uri.query().is_some() {
+        return Err(invalid("has a query, which an address of a server has not"));
+    }
+    Ok(ServerAddress {
+        scheme,
+        host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+        port: uri.port_u16().unwrap_or(default_port),
+        path: uri.path().trim_end_matches('/').to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -118,16 +141,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_says_what_is_wrong_with_it() {
+    fn an_address_says_what_is_wrong_with_it_and_nothing_secret() {
         for (url, problem) in [
-            ("127.0.0.1:8001", "write http://HOST:PORT"),
-            ("https://127.0.0.1:6443", "asks for TLS"),
-            ("http://user:secret@host", "write http://HOST:PORT"),
-            ("ftp://host", "write http://HOST:PORT"),
+            ("127.0.0.1:8001", "write https://HOST:PORT"),
+            ("http://user:secret@host", "has a user in it"),
+            ("ftp://host", "write https://HOST:PORT"),
+            ("https://", "write https://HOST:PORT"),
+            ("https://host?a=b", "has a query"),
         ] {
-            let error = HttpCluster::new(url).unwrap_err().to_string();
-            assert!(error.contains(problem), "{error}");
+            let error = HttpCluster::new(url).unwrap_err();
+            assert!(error.to_string().contains(problem), "{error}");
+            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
         }
-        assert!(HttpCluster::new("http://127.0.0.1:8001/").is_ok());
+    }
+
+    #[test]
+    fn an_address_is_taken_apart() {
+        for (url, shown) in [
+            ("http://127.0.0.1:8001/", "http://127.0.0.1:8001"),
+            ("https://[::1]:6443", "https://[::1]:6443"),
+            ("https://gateway.example/clusters/one/", "https://gateway.example:443/clusters/one"),
+        ] {
+            let cluster = HttpCluster::new(url).unwrap();
+            assert_eq!(cluster.connection().server.to_string(), shown);
+            assert!(cluster.connect().is_ok(), "{url}");
+        }
     }
 }

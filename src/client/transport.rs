@@ -64,8 +64,19 @@ pub struct Response {
     pub content_type: String,
     /// The `Retry-After` header, in seconds.
     pub retry_after: Option<u64>,
+    /// What API Priority and Fairness made of the request, if the server says.
+    pub fairness: Option<Fairness>,
     /// The body, as it arrives.
     pub body: BodyStream,
+}
+
+/// How API Priority and Fairness classified a request: with a 429, where to look.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fairness {
+    /// The uid of the `FlowSchema`.
+    pub flow_schema: Option<String>,
+    /// The uid of the `PriorityLevelConfiguration`.
+    pub priority_level: Option<String>,
 }
 
 /// The bytes of a body, in chunks that mean nothing.

@@ -251,5 +251,11 @@ pub(super) fn text_response(status: u16, body: &'static str) -> Response {
 
 pub(super) fn whole_response(status: u16, content_type: &str, body: Bytes) -> Response {
     let body = stream::once(async move { Ok(body) }.boxed_local()).boxed_local();
-    Response { status, content_type: content_type.to_owned(), retry_after: None, body }
+    Response {
+        status,
+        content_type: content_type.to_owned(),
+        retry_after: None,
+        fairness: None,
+        body,
+    }
 }

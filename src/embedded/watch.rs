@@ -135,6 +135,7 @@ impl ApiServer {
             status: 200,
             content_type: JSON.to_owned(),
             retry_after: None,
+            fairness: None,
             body: body.boxed_local(),
         })
     }

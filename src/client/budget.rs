@@ -1,0 +1,119 @@
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use super::BudgetOptions;
+
+/// How much may still be asked of one server, by all arbiters of this process together.
+#[derive(Debug)]
+pub(super) struct Budget {
+    /// One request costs this much time.
+    interval: Duration,
+    /// So much time may be owed.
+    credit: Duration,
+    /// When everything that was admitted is paid for.
+    paid_until: Mutex<Option<Instant>>,
+    lists: Arc<Semaphore>,
+}
+
+impl Budget {
+    pub(super) fn new(options: BudgetOptions) -> Self {
+        let rate =
+            if options.rate.is_finite() && options.rate > 0.001 { options.rate } else { 0.001 };
+        let interval = Duration::from_secs_f64(1.0 / rate);
+        Self {
+            interval,
+            credit: interval.saturating_mul(options.burst.saturating_sub(1)),
+            paid_until: Mutex::new(None),
+            lists: Arc::new(Semaphore::new(options.lists.clamp(1, Semaphore::MAX_PERMITS))),
+        }
+    }
+
+    /// Waits until one more request is due. In the order of the calls.
+    pub(super) async fn admit(&self) {
+        let now = Instant::now();
+        let due = {
+            let mut paid_until = self.paid_until.lock().unwrap_or_else(PoisonError::into_inner);
+            let start = paid_until.map_or(now, |paid_until| paid_until.max(now));
+            *paid_until = Some(start + self.interval);
+            start.checked_sub(self.credit).unwrap_or(now)
+        };
+        if due > now {
+            let refund = Refund(self);
+            tokio::time::sleep_until(due).await;
+            std::mem::forget(refund);
+        }
+    }
+
+    /// Waits until one more list may be held. It counts until the permit is dropped.
+    pub(super) async fn list(&self) -> OwnedSemaphorePermit {
+        let permit = Arc::clone(&self.lists).acquire_owned().await;
+        permit.expect("nobody closes the semaphore")
+    }
+}
+
+/// Gives the turn of a request back that was given up while it waited.
+struct Refund<'a>(&'a Budget);
+
+impl Drop for Refund<'_> {
+    fn drop(&mut self) {
+        let mut paid_until = self.0.paid_until.lock().unwrap_or_else(PoisonError::into_inner);
+        *paid_until = paid_until.and_then(|paid_until| paid_until.checked_sub(self.0.interval));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_is_free_and_the_rest_is_paid_in_time() {
+        let budget = Budget::new(BudgetOptions::default());
+        let start = Instant::now();
+        for _ in 0..20 {
+            budget.admit().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        for _ in 0..10 {
+            budget.admit().await;
+        }
+        assert!(start.elapsed().abs_diff(Duration::from_secs(1)) <= Duration::from_millis(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_earns_no_more_than_a_burst() {
+        let budget = Budget::new(BudgetOptions { rate: 10.0, burst: 2, lists: 1 });
+        budget.admit().await;
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        let start = Instant::now();
+        for _ in 0..3 {
+            budget.admit().await;
+        }
+        assert!(start.elapsed() >= Duration::from_millis(95), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_was_given_up_costs_nothing() {
+        let budget = Budget::new(BudgetOptions { rate: 10.0, burst: 1, lists: 1 });
+        budget.admit().await;
+        let start = Instant::now();
+        for _ in 0..100 {
+            assert!(budget.admit().now_or_never().is_none());
+        }
+        budget.admit().await;
+        assert!(start.elapsed() <= Duration::from_millis(105), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_list_waits_for_another_to_end() {
+        let budget = Budget::new(BudgetOptions { lists: 1, ..BudgetOptions::default() });
+        let first = budget.list().await;
+        assert!(budget.list().now_or_never().is_none());
+        drop(first);
+        assert!(budget.list().now_or_never().is_some());
+    }
+}

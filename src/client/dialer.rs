@@ -1,0 +1,206 @@
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_rt::net::TcpStream;
+use actix_service::Service;
+use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
+use awc::http::Uri;
+use futures::future::LocalBoxFuture;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::time::Instant;
+
+use super::proxy;
+use super::stream::Stream;
+use super::tls::{Tls, Trust};
+use super::tls_error::TlsError;
+use super::{HttpOptions, Keepalive, ProxyAddress, ServerAddress};
+
+/// Makes the connections of awc, which knows neither proxies nor dead peers, and no TLS with an IPv6 address.
+///
+/// To awc they are all plain HTTP/1.1: where they really go is decided here.
+#[derive(Debug, Clone)]
+pub(super) struct Dialer {
+    route: Rc<Route>,
+}
+
+/// Where connections go, and how.
+#[derive(Debug)]
+pub(super) struct Route {
+    pub(super) server: ServerAddress,
+    pub(super) proxy: Option<ProxyAddress>,
+    pub(super) tls: Option<(Arc<Tls>, Arc<Trust>)>,
+    pub(super) options: HttpOptions,
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum DialError {
+    #[error("the name {host:?} can not be resolved: {problem}")]
+    Resolve { host: String, problem: String },
+    #[error("{to} can not be reached: {problem}")]
+    Connect { to: String, problem: String },
+    #[error("{to} did not {what} within {waited:?}")]
+    TimedOut { to: String, what: &'static str, waited: Duration },
+    #[error("the proxy {proxy} does not let us through: {answer}{}", hint(answer))]
+    Proxy { proxy: String, answer: String },
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+}
+
+impl Dialer {
+    pub(super) fn new(route: Route) -> Self {
+        Self { route: Rc::new(route) }
+    }
+}
+
+impl Service<ConnectInfo<Uri>> for Dialer {
+    type Response = Connection<Uri, Stream>;
+    type Error = ConnectError;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, ConnectError>>;
+
+    actix_service::always_ready!();
+
+    fn call(&self, info: ConnectInfo<Uri>) -> Self::Future {
+        let route = Rc::clone(&self.route);
+        Box::pin(async move {
+            let dialed = route.dial().await;
+            let stream = dialed.map_err(|error| ConnectError::Io(io::Error::other(error)))?;
+            Ok(Connection::new(info.request().clone(), stream))
+        })
+    }
+}
+
+impl Route {
+    async fn dial(&self) -> Result<Stream, DialError> {
+        let limit = self.options.connect_timeout;
+        let stream = match &self.proxy {
+            None => connect(&self.server.host, self.server.port, limit).await?,
+            Some(proxy) => connect(&proxy.host, proxy.port, limit).await?,
+        };
+        if let Err(error) = keep_alive(&stream, self.options.keepalive) {
+            // A connection without it still works, while its peer lives.
+            tracing::debug!(%error, "TCP keepalive can not be set");
+        }
+        let mut stream = stream;
+        if let Some(proxy) = &self.proxy {
+            let asked = proxy::ask(&mut stream, proxy, &self.server);
+            let to = format!("the proxy {}", address(&proxy.host, proxy.port));
+            within(limit, "answer", to, asked).await?;
+        }
+        let Some((tls, trust)) = &self.tls else {
+            return Ok(Stream::Plain(stream));
+        };
+        let connector = tokio_rustls::TlsConnector::from(Arc::clone(&trust.config));
+        let handshake = async {
+            let shaken = connector.connect(trust.name.clone(), stream).await;
+            shaken.map_err(|error| DialError::Tls(TlsError::in_handshake(&error, trust)))
+        };
+        let to = address(&self.server.host, self.server.port);
+        let limit = self.options.tls_timeout;
+        match within(limit, "finish the TLS handshake", to, handshake).await {
+            Ok(stream) => Ok(Stream::tls(stream, Arc::clone(trust))),
+            Err(error) => {
+                // Perhaps the authority or our certificate was replaced meanwhile.
+                tls.expire();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Tries all addresses of a name. Each gets its share of the time left, so that a dead one leaves some for the next.
+async fn connect(host: &str, port: u16, limit: Duration) -> Result<TcpStream, DialError> {
+    let to = address(host, port);
+    let timed_out =
+        || DialError::TimedOut { to: to.clone(), what: "accept a connection", waited: limit };
+    let deadline = Instant::now() + limit;
+    let resolved = tokio::time::timeout_at(deadline, tokio::net::lookup_host((host, port))).await;
+    let unresolved = |problem: String| DialError::Resolve { host: host.to_owned(), problem };
+    let resolved = resolved
+        .map_err(|_elapsed| unresolved(format!("no answer within {limit:?}")))?
+        .map_err(|error| unresolved(error.to_string()))?;
+    let addresses: Vec<SocketAddr> = resolved.collect();
+    let mut failure = unresolved("it has no address".to_owned());
+    for (tried, address) in addresses.iter().enumerate() {
+        let untried = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
+        let share = deadline.saturating_duration_since(Instant::now()) / untried;
+        match tokio::time::timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => {
+                failure = DialError::Connect { to: to.clone(), problem: error.to_string() };
+            }
+            Err(_elapsed) => failure = timed_out(),
+        }
+    }
+    Err(failure)
+}
+
+fn keep_alive(stream: &TcpStream, keepalive: Keepalive) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    let probes = TcpKeepalive::new()
+        .with_time(keepalive.after)
+        .with_interval(keepalive.every)
+        .with_retries(keepalive.probes);
+    socket.set_tcp_keepalive(&probes)?;
+    // Else what we sent last would be tried again for a quarter of an hour.
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(keepalive.user_timeout))?;
+    Ok(())
+}
+
+async fn within<T>(
+    limit: Duration,
+    what: &'static str,
+    to: String,
+    work: impl Future<Output = Result<T, DialError>>,
+) -> Result<T, DialError> {
+    let done = tokio::time::timeout(limit, work).await;
+    done.unwrap_or(Err(DialError::TimedOut { to, what, waited: limit }))
+}
+
+/// `host:port`, with brackets where they are needed.
+pub(super) fn address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+fn hint(answer: &str) -> &'static str {
+    if answer.contains(" 407") { ": put user and password into proxy-url" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_finds_out_when_its_peer_is_dead() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let stream = connect("127.0.0.1", port, Duration::from_secs(5)).await.unwrap();
+        keep_alive(&stream, Keepalive::default()).unwrap();
+        let socket = SockRef::from(&stream);
+        assert!(stream.nodelay().unwrap());
+        assert!(socket.keepalive().unwrap());
+        #[cfg(target_os = "linux")]
+        {
+            assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(15));
+            assert_eq!(socket.tcp_keepalive_interval().unwrap(), Duration::from_secs(5));
+            assert_eq!(socket.tcp_keepalive_retries().unwrap(), 3);
+            assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(30)));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_and_an_unknown_name_say_so() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let error = connect("127.0.0.1", port, Duration::from_secs(5)).await.unwrap_err();
+        assert!(error.to_string().contains("can not be reached"), "{error}");
+        let error = connect("name.invalid", 1, Duration::from_secs(30)).await.unwrap_err();
+        assert!(error.to_string().contains("name.invalid"), "{error}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The client over real sockets: TLS, credentials, proxies and limits, against the embedded API server behind a front
+//! that can do what real ones do. On the real clock: a test waits for what it is told, never for time.
+
+mod answers;
+mod certificates;
+mod credentials;
+mod front;
+mod patience;
+mod proxies;
+mod support;
+mod tls;
