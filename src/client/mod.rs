@@ -2,9 +2,16 @@
 
 mod answer;
 mod connection;
+mod discovery;
 mod frames;
 mod http;
 mod item;
+mod list;
+mod options;
+mod page;
+mod path;
+mod resolve;
+mod scan;
 mod source;
 mod transport;
 
@@ -12,6 +19,9 @@ pub use self::connection::{
     Anonymous, Authority, ClientIdentity, Connection, CredentialError, Credentials, Impersonation,
     ProxyAddress, Scheme, ServerAddress, TlsOptions, Verification,
 };
+pub use self::discovery::{Discovery, GroupProblem, ServedKind};
 pub use self::http::{HttpCluster, InvalidAddress};
+pub use self::options::SourceOptions;
+pub use self::resolve::UnknownKind;
 pub use self::source::KubernetesSource;
 pub use self::transport::{BodyStream, Cluster, Method, Request, Response, Transport};
