@@ -12,6 +12,8 @@ use crate::object::describe;
 
 /// Of an error's body no more is read.
 const ERROR_BODY_CAP: usize = 64 << 10;
+/// Of what a proxy writes, no more is kept.
+const LONGEST_LINE: usize = 1000;
 /// Nor is it waited for longer.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -68,7 +70,8 @@ fn readable(body: &[u8]) -> String {
         Some(&text[from + "<title>".len()..from + length])
     });
     let lines = title.unwrap_or(&text).lines().map(without_tags);
-    lines.map(|line| line.trim().to_owned()).find(|line| !line.is_empty()).unwrap_or_default()
+    let line = lines.map(|line| line.trim().to_owned()).find(|line| !line.is_empty());
+    line.unwrap_or_default().chars().take(LONGEST_LINE).collect()
 }
 
 fn without_tags(line: &str) -> String {

@@ -157,7 +157,7 @@ async fn of_an_error_no_more_than_64_kib_are_read() {
     let endless = stream::repeat_with(|| Ok(Bytes::from(vec![b'x'; 10_000])));
     let response = Response { body: endless.boxed_local(), ..response(500, "") };
     let error = require_success(response).await.unwrap_err();
-    assert!(matches!(error, ApiError::Internal { message, .. } if message.len() == ERROR_BODY_CAP));
+    assert!(matches!(error, ApiError::Internal { message, .. } if message.len() == LONGEST_LINE));
 }
 
 #[tokio::test]

@@ -132,7 +132,7 @@ impl ListDecoder {
     }
 
     /// The JSON of the next item; none until more bytes come.
-    pub(super) fn next_item(&mut self) -> Result<Option<&[u8]>, ListProblem> {
+    pub(super) fn next_item(&mut self) -> Result<Option<&str>, ListProblem> {
         while let Some(&byte) = self.buffer.get(self.scanned) {
             match self.place {
                 Place::Key | Place::Value | Place::Item => {
@@ -145,7 +145,8 @@ impl ListDecoder {
                     if self.place == Place::Item {
                         self.place = Place::AfterItem;
                         self.check_size(Place::Item, self.scanned - from)?;
-                        return Ok(Some(&self.buffer[from..self.scanned]));
+                        let item = std::str::from_utf8(&self.buffer[from..self.scanned]);
+                        return item.map(Some).map_err(|_error| self.no_json());
                     }
                     self.keep(from)?;
                 }
@@ -245,6 +246,8 @@ impl ListDecoder {
             // What is no list need not be read to its end.
             check_kind(&kind)?;
         }
+        // Serde does not look at the letters of what it passes over.
+        std::str::from_utf8(token).map_err(|_error| self.no_json())?;
         if !self.envelope.is_empty() {
             self.envelope.push(b',');
         }

@@ -14,7 +14,7 @@ fn read(text: &[u8], size: usize) -> Result<(Vec<String>, ListEnvelope), ListPro
     for piece in text.chunks(size) {
         decoder.push(piece)?;
         while let Some(item) = decoder.next_item()? {
-            items.push(String::from_utf8(item.to_vec()).unwrap());
+            items.push(item.to_owned());
         }
     }
     Ok((items, decoder.finish()?))
@@ -77,6 +77,8 @@ fn what_is_no_list_is_refused_with_its_problem() {
     ] {
         assert_eq!(problem(text), expected, "{text}");
     }
+    let latin = b"{\"kind\":\"PodList\",\"items\":[{\"a\":\"\xe9\"}]}";
+    assert_eq!(read(latin, 7), Err(ListProblem::NoJson(36)));
     let bad = r#"{"kind":"PodList","metadata":{"resourceVersion":hunter2},"items":[]}"#;
     assert!(problem(bad).starts_with("can not be read: ") && !problem(bad).contains("hunter2"));
 }

@@ -7,6 +7,7 @@ mod frames;
 mod http;
 mod item;
 mod list;
+mod objects;
 mod options;
 mod page;
 mod path;
@@ -21,6 +22,7 @@ pub use self::connection::{
 };
 pub use self::discovery::{Discovery, GroupProblem, ServedKind};
 pub use self::http::{HttpCluster, InvalidAddress};
+pub use self::objects::{DeleteOptions, Objects, Patch, Propagation};
 pub use self::options::SourceOptions;
 pub use self::resolve::UnknownKind;
 pub use self::source::KubernetesSource;

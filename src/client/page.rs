@@ -64,9 +64,9 @@ async fn next_chunk(
 }
 
 /// One object that can not be used must not cost the others; bytes that are no JSON make the whole answer void.
-fn read_item<K: Resource>(json: &[u8], kind: &Kind) -> Result<Item<K>, ApiError> {
-    let item = item::decode(json, kind);
-    if matches!(item, Item::Undecodable(_)) && serde_json::from_slice::<&RawValue>(json).is_err() {
+fn read_item<K: Resource>(json: &str, kind: &Kind) -> Result<Item<K>, ApiError> {
+    let item = item::decode(json.as_bytes(), kind);
+    if matches!(item, Item::Undecodable(_)) && serde_json::from_str::<&RawValue>(json).is_err() {
         return Err(ApiError::malformed(format!(
             "the list of {kind} can not be read: one of its items is no JSON"
         )));
@@ -97,3 +97,7 @@ impl Slice {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;
