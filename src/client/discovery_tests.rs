@@ -17,7 +17,7 @@ struct Scripted {
 }
 
 impl Scripted {
-    fn with(mut self, path: &'static str, status: u16, body: Value) -> Self {
+    fn with(mut self, path: &'static str, status: u16, body: &Value) -> Self {
         self.answers.insert(path, (status, body.to_string()));
         self
     }
@@ -45,14 +45,14 @@ fn aggregated_resource(plural: &str, kind: &str, scope: &str, short: &[&str]) ->
 fn aggregated() -> Scripted {
     let list = |items: Value| json!({ "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items });
     Scripted::default()
-        .with("/api", 200, list(json!([{
+        .with("/api", 200, &list(json!([{
             "metadata": {}, "versions": [{ "version": "v1", "freshness": "Current", "resources": [
                 aggregated_resource("events", "Event", "Namespaced", &["ev"]),
                 aggregated_resource("nodes", "Node", "Cluster", &["no"]),
                 aggregated_resource("pods", "Pod", "Namespaced", &["po"]),
             ]}],
         }])))
-        .with("/apis", 200, list(json!([
+        .with("/apis", 200, &list(json!([
             { "metadata": { "name": "apps" }, "versions": [
                 { "version": "v1", "freshness": "Current", "resources": [aggregated_resource("deployments", "Deployment", "Namespaced", &["deploy"])] },
                 { "version": "v1beta1", "resources": [aggregated_resource("deployments", "Deployment", "Namespaced", &["deploy"])] },
@@ -85,7 +85,7 @@ async fn a_server_with_aggregated_discovery_is_asked_twice() {
     assert_eq!(discovery.kinds().len(), 7);
     let nodes = discovery.resolve("nodes").unwrap();
     assert_eq!(nodes.kind, Kind::new("", "v1", "Node", "nodes", Scope::Cluster));
-    assert!(nodes.can_be_watched() && nodes.preferred);
+    assert!(nodes.can_be_watched() & nodes.preferred);
     assert!(!discovery.resolve("deployments.v1beta1.apps").unwrap().preferred);
 }
 
@@ -138,16 +138,16 @@ async fn an_unknown_name_comes_with_the_one_most_like_it() {
 async fn a_server_without_aggregated_discovery_is_asked_group_by_group() {
     let resource = |plural: &str, kind: &str| json!({ "name": plural, "singularName": "", "namespaced": true, "kind": kind, "verbs": ["list"] });
     let server = Scripted::default()
-        .with("/api", 200, json!({ "kind": "APIVersions", "versions": ["v1"] }))
-        .with("/apis", 200, json!({ "kind": "APIGroupList", "groups": [
+        .with("/api", 200, &json!({ "kind": "APIVersions", "versions": ["v1"] }))
+        .with("/apis", 200, &json!({ "kind": "APIGroupList", "groups": [
             { "name": "metrics.k8s.io", "versions": [{ "version": "v1beta1" }], "preferredVersion": { "version": "v1beta1" } },
             { "name": "apps", "versions": [{ "version": "v1beta1" }, { "version": "v1" }], "preferredVersion": { "version": "v1" } },
             { "name": "../secret", "versions": [{ "version": "v1" }] },
         ]}))
-        .with("/api/v1", 200, json!({ "resources": [resource("pods", "Pod"), resource("pods/status", "Pod")] }))
-        .with("/apis/apps/v1", 200, json!({ "resources": [resource("deployments", "Deployment")] }))
-        .with("/apis/apps/v1beta1", 200, json!({ "resources": [resource("deployments", "Deployment")] }))
-        .with("/apis/metrics.k8s.io/v1beta1", 503, json!("no endpoints"));
+        .with("/api/v1", 200, &json!({ "resources": [resource("pods", "Pod"), resource("pods/status", "Pod")] }))
+        .with("/apis/apps/v1", 200, &json!({ "resources": [resource("deployments", "Deployment")] }))
+        .with("/apis/apps/v1beta1", 200, &json!({ "resources": [resource("deployments", "Deployment")] }))
+        .with("/apis/metrics.k8s.io/v1beta1", 503, &json!("no endpoints"));
     let discovery = Discovery::run(&server).await.unwrap();
     let names: Vec<String> = discovery.kinds().iter().map(name).collect();
     assert_eq!(names, ["pods.v1.", "deployments.v1.apps", "deployments.v1beta1.apps"]);
@@ -164,7 +164,7 @@ async fn a_server_without_aggregated_discovery_is_asked_group_by_group() {
 
 #[tokio::test]
 async fn a_server_that_does_not_name_its_groups_is_an_error() {
-    let server = Scripted::default().with("/apis", 503, json!("starting"));
+    let server = Scripted::default().with("/apis", 503, &json!("starting"));
     assert!(matches!(Discovery::run(&server).await, Err(ApiError::Unavailable { .. })));
 }
 

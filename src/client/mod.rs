@@ -4,6 +4,8 @@ mod answer;
 mod connection;
 mod discovery;
 mod frames;
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod item;
 mod list;

@@ -314,6 +314,7 @@ impl<K> fmt::Debug for Objects<K> {
     }
 }
 
-#[cfg(all(test, feature = "embedded"))]
+#[cfg(test)]
+#[cfg(feature = "embedded")]
 #[path = "objects_tests.rs"]
 mod tests;
