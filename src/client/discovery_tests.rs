@@ -167,15 +167,3 @@ async fn a_server_that_does_not_name_its_groups_is_an_error() {
     let server = Scripted::default().with("/apis", 503, &json!("starting"));
     assert!(matches!(Discovery::run(&server).await, Err(ApiError::Unavailable { .. })));
 }
-
-#[cfg(feature = "embedded")]
-#[tokio::test]
-async fn the_embedded_server_can_be_discovered() {
-    use crate::client::Cluster as _;
-
-    let transport = crate::embedded::ApiServer::new().connect().unwrap();
-    let discovery = Discovery::run(&*transport).await.unwrap();
-    assert_eq!(discovery.problems(), []);
-    assert_eq!(discovery.kinds().len(), 20);
-    assert_eq!(name(discovery.resolve("sts").unwrap()), "statefulsets.v1.apps");
-}

@@ -313,8 +313,3 @@ impl<K> fmt::Debug for Objects<K> {
             .finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-#[cfg(feature = "embedded")]
-#[path = "objects_tests.rs"]
-mod tests;

@@ -1,13 +1,19 @@
+//! Requests beside list and watch.
+
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
-
-use super::*;
-use crate::client::{Cluster as _, Response};
-use crate::embedded::ApiServer;
-use crate::object::DynamicObject;
+use kubeflect::api::ApiError;
+use kubeflect::client::{
+    Cluster as _, DeleteOptions, Discovery, Method, Objects, Patch, Propagation, Request, Response,
+    Transport,
+};
+use kubeflect::embedded::ApiServer;
+use kubeflect::object::{DynamicObject, Resource as _, ResourceVersion, StaticKind as _};
+use serde_json::{Value, json};
 
 fn config_maps(server: &ApiServer) -> Objects<ConfigMap> {
     Objects::of(server.connect().unwrap()).in_namespace("default")
@@ -146,4 +152,14 @@ async fn parts_and_options_are_written_as_kubernetes_wants_them() {
             "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground", "gracePeriodSeconds": 0,
         })
     );
+}
+
+#[tokio::test]
+async fn the_embedded_server_can_be_discovered() {
+    let transport = ApiServer::new().connect().unwrap();
+    let discovery = Discovery::run(&*transport).await.unwrap();
+    assert_eq!(discovery.problems(), []);
+    assert_eq!(discovery.kinds().len(), 20);
+    assert_eq!(discovery.resolve("cm").unwrap().kind, ConfigMap::static_kind());
+    assert_eq!(discovery.resolve("statefulsets.v1.apps").unwrap().kind.kind, "StatefulSet");
 }
