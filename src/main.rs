@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -11,32 +12,43 @@ use actix::{Actor, Context, Handler};
 use clap::Parser;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kubeflect::client::{Cluster, HttpCluster};
+use kubeflect::client::{Cluster, ConfigOptions, Connection, HttpCluster};
 use kubeflect::embedded::ApiServer;
 use kubeflect::object::{Resource, StaticKind};
 use kubeflect::{Kind, Options, Reflector, ResourceEvent, Runtime};
 use tokio::sync::Notify;
 use tracing_subscriber::EnvFilter;
 
+const EXAMPLES: &str = "Examples:
+  kubeflect
+  kubeflect --context production
+  kubectl proxy & kubeflect --server http://127.0.0.1:8001";
+
 /// Reflects nodes, deployments and pods, and prints every change until Ctrl-C.
 ///
-/// Without --server it starts an API server of its own, with a small cluster that keeps changing.
+/// Without --kubeconfig, --context and --server it starts an API server of its own, with a small cluster that keeps
+/// changing.
 #[derive(Debug, Parser)]
-#[command(
-    version,
-    after_help = "Examples:\n  kubeflect\n  kubectl proxy & kubeflect --server http://127.0.0.1:8001"
-)]
+#[command(version, after_help = EXAMPLES)]
 struct Arguments {
-    /// The API server to reflect, without TLS, as `kubectl proxy` offers it
+    /// The kubeconfig of the cluster to reflect, instead of those in KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE", conflicts_with = "server")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig, instead of its current one
+    #[arg(long, value_name = "NAME", conflicts_with = "server")]
+    context: Option<String>,
+
+    /// The API server to reflect, as nobody in particular: what `kubectl proxy` offers
     #[arg(long, value_name = "URL")]
     server: Option<String>,
 
     /// How often the cluster of its own changes
-    #[arg(long, value_name = "PER_SECOND", default_value_t = 2.0, value_parser = rate, conflicts_with = "server")]
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 2.0, value_parser = rate, conflicts_with_all = ["server", "kubeconfig", "context"])]
     changes: f64,
 
     /// Makes the cluster of its own change in the same way each time
-    #[arg(long, default_value_t = 1, conflicts_with = "server")]
+    #[arg(long, default_value_t = 1, conflicts_with_all = ["server", "kubeconfig", "context"])]
     seed: u64,
 }
 
@@ -65,19 +77,24 @@ fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
-    match arguments.server {
-        Some(url) => reflect(HttpCluster::new(&url)?).await,
-        None => {
-            let server = ApiServer::demo_cluster(arguments.seed);
-            let serving = server.start().await?;
-            say(&format!("cluster    {}  (kubectl --server {0} get pods -A -w)", serving.url()));
-            let demo = actix_rt::spawn(server.run_demo(arguments.changes));
-            let reflected = reflect(HttpCluster::new(&serving.url())?).await;
-            demo.abort();
-            serving.stop().await;
-            reflected
-        }
+    if let Some(url) = &arguments.server {
+        return reflect(HttpCluster::new(url)?).await;
     }
+    if arguments.kubeconfig.is_some() || arguments.context.is_some() {
+        let (kubeconfig, context) = (arguments.kubeconfig, arguments.context);
+        let options = ConfigOptions { kubeconfig, context, ..ConfigOptions::default() };
+        let connection = Connection::from_kubeconfig(&options)?;
+        say(&format!("cluster    {}", connection.server));
+        return reflect(HttpCluster::from_connection(connection)).await;
+    }
+    let server = ApiServer::demo_cluster(arguments.seed);
+    let serving = server.start().await?;
+    say(&format!("cluster    {}  (kubectl --server {0} get pods -A -w)", serving.url()));
+    let demo = actix_rt::spawn(server.run_demo(arguments.changes));
+    let reflected = reflect(HttpCluster::new(&serving.url())?).await;
+    demo.abort();
+    serving.stop().await;
+    reflected
 }
 
 async fn reflect(cluster: impl Cluster) -> Result<(), Box<dyn Error>> {

@@ -82,14 +82,21 @@ pub enum ApiError {
         message: String,
     },
 
-    /// 400, 406, 415, 422: the server does not understand the request.
+    /// 400, 406, 413, 415, 422: the server does not understand the request.
     #[error("request not valid{}", detail(.message))]
     Invalid {
         /// As the server put it.
         message: String,
     },
 
-    /// 409: somebody else was first.
+    /// 409: an object of this name is there already.
+    #[error("exists already{}", detail(.message))]
+    AlreadyExists {
+        /// As the server put it.
+        message: String,
+    },
+
+    /// 409: the object changed meanwhile, or is not the one that was meant.
     #[error("conflict{}", detail(.message))]
     Conflict {
         /// As the server put it.
@@ -165,6 +172,7 @@ impl ApiError {
             Self::NotFound { .. }
             | Self::NotAllowed { .. }
             | Self::Invalid { .. }
+            | Self::AlreadyExists { .. }
             | Self::Conflict { .. } => Recovery::WaitAndRelist,
         }
     }
@@ -197,7 +205,7 @@ impl ApiError {
             404 => Self::NotFound { message },
             405 => Self::NotAllowed { message },
             409 => Self::Conflict { message },
-            400 | 406 | 415 | 422 => Self::Invalid { message },
+            400 | 406 | 413 | 415 | 422 => Self::Invalid { message },
             500 => Self::Internal { message, retry_after },
             502..=504 => Self::Unavailable { code, message, retry_after },
             _ => Self::Unexpected { code, message },

@@ -9,18 +9,19 @@ use super::ApiError;
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
     /// `Failure`.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_as_default")]
     pub status: String,
     /// For people.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_as_default")]
     pub message: String,
     /// For programs: `Expired`, `Forbidden`.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_as_default")]
     pub reason: String,
     /// More for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<StatusDetails>,
     /// The HTTP status it stands for.
+    #[serde(deserialize_with = "null_as_default")]
     pub code: u16,
 }
 
@@ -29,19 +30,19 @@ pub struct Status {
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDetails {
     /// The object.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_as_default")]
     pub name: String,
     /// The group of its kind.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_as_default")]
     pub group: String,
     /// Its kind or resource.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_as_default")]
     pub kind: String,
     /// Single reasons.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub causes: Vec<StatusCause>,
     /// When to ask again.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "not_negative")]
     pub retry_after_seconds: Option<u64>,
 }
 
@@ -50,20 +51,21 @@ pub struct StatusDetails {
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusCause {
     /// For programs.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_as_default")]
     pub reason: String,
     /// For people.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_as_default")]
     pub message: String,
     /// The field of the request.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_as_default")]
     pub field: String,
 }
 
 const TOO_LARGE_VERSION: &str = "Too large resource version";
 
 impl Status {
-    /// Classifies by reason, then by code. An unknown reason counts as none.
+    /// Classifies by reason, then by code. An unknown reason counts as none. `retry_after` is what the header says; it
+    /// counts more than the details.
     pub fn into_error(self, retry_after: Option<Duration>) -> ApiError {
         let stated = self.details.as_ref().and_then(|details| details.retry_after_seconds);
         let retry_after = retry_after.or(stated.map(Duration::from_secs));
@@ -78,15 +80,23 @@ impl Status {
             ("Forbidden", _) => ApiError::Forbidden { message },
             ("NotFound", _) => ApiError::NotFound { message },
             ("MethodNotAllowed", _) => ApiError::NotAllowed { message },
-            ("AlreadyExists" | "Conflict", _) => ApiError::Conflict { message },
-            ("Invalid" | "BadRequest" | "NotAcceptable" | "UnsupportedMediaType", _) => {
-                ApiError::Invalid { message }
-            }
+            ("AlreadyExists", _) => ApiError::AlreadyExists { message },
+            ("Conflict", _) => ApiError::Conflict { message },
+            (
+                "Invalid"
+                | "BadRequest"
+                | "NotAcceptable"
+                | "UnsupportedMediaType"
+                | "RequestEntityTooLarge",
+                _,
+            ) => ApiError::Invalid { message },
             ("StorageReadError" | "StoreReadError", _) => ApiError::StorageRead { message },
             ("ServiceUnavailable" | "ServerTimeout" | "Timeout", code) => {
+                let code = if code == 0 { 503 } else { code };
                 ApiError::Unavailable { code, message, retry_after }
             }
-            ("InternalError", _) => ApiError::Internal { message, retry_after },
+            // Inside a stream there is no HTTP status to fall back to.
+            ("InternalError", _) | (_, 0) => ApiError::Internal { message, retry_after },
             (_, code) => ApiError::from_code(code, message, retry_after),
         }
     }
@@ -106,6 +116,15 @@ where
     T: Deserialize<'de> + Default,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// What a server got wrong here must not cost the rest of its answer.
+fn not_negative<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let seconds: Option<serde_json::Number> = Option::deserialize(deserializer)?;
+    Ok(seconds.and_then(|seconds| seconds.as_u64()))
 }
 
 #[cfg(test)]

@@ -3,13 +3,17 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::Response;
 use super::transport::BodyStream;
 use crate::api::{ApiError, Status};
+use crate::object::describe;
 
 /// Of an error's body no more is read.
 const ERROR_BODY_CAP: usize = 64 << 10;
+/// Of what a proxy writes, no more is kept.
+const LONGEST_LINE: usize = 1000;
 /// Nor is it waited for longer.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -24,6 +28,18 @@ pub(super) async fn read_body(mut body: BodyStream, cap: usize) -> Result<Bytes,
         read.extend_from_slice(&chunk);
     }
     Ok(read.freeze())
+}
+
+/// A whole body that is JSON.
+pub(super) async fn json_of<T: DeserializeOwned>(
+    body: BodyStream,
+    cap: usize,
+    what: &str,
+) -> Result<T, ApiError> {
+    let body = read_body(body, cap).await?;
+    serde_json::from_slice(&body).map_err(|error| {
+        ApiError::malformed(format!("the answer to {what} can not be read: {}", describe(&error)))
+    })
 }
 
 /// Passes a good answer on, and makes an error of any other.
@@ -41,13 +57,31 @@ pub(super) async fn require_success(response: Response) -> Result<Response, ApiE
             Status { code: if status.code == 0 { code } else { status.code }, ..status }
                 .into_error(retry_after)
         }
-        // A proxy, or a handler that writes plain text: its first line says enough.
-        None => {
-            let text = String::from_utf8_lossy(&body);
-            let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            ApiError::from_code(code, line.trim().to_owned(), retry_after)
-        }
+        None => ApiError::from_code(code, readable(&body), retry_after),
     })
+}
+
+/// What a proxy, or a handler that writes plain text, means: the title of a page, or the first line.
+fn readable(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let lower = text.to_ascii_lowercase();
+    let title = lower.find("<title>").and_then(|from| {
+        let length = lower[from..].find("</title>")?;
+        Some(&text[from + "<title>".len()..from + length])
+    });
+    let lines = title.unwrap_or(&text).lines().map(without_tags);
+    let line = lines.map(|line| line.trim().to_owned()).find(|line| !line.is_empty());
+    line.unwrap_or_default().chars().take(LONGEST_LINE).collect()
+}
+
+fn without_tags(line: &str) -> String {
+    let mut inside = false;
+    let outside = |c: &char| {
+        let was_inside = inside;
+        inside = (inside || *c == '<') && *c != '>';
+        !was_inside && !inside && !c.is_control()
+    };
+    line.chars().filter(outside).collect()
 }
 
 /// The `Status` that these bytes hold, if they do.
@@ -75,46 +109,5 @@ async fn read_beginning(mut body: BodyStream, cap: usize) -> Bytes {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures::stream;
-
-    use super::*;
-
-    fn response(status: u16, body: &'static str) -> Response {
-        Response {
-            status,
-            content_type: String::new(),
-            retry_after: Some(3),
-            fairness: None,
-            body: stream::iter([Ok(Bytes::from_static(body.as_bytes()))]).boxed_local(),
-        }
-    }
-
-    async fn error(status: u16, body: &'static str) -> ApiError {
-        require_success(response(status, body)).await.unwrap_err()
-    }
-
-    #[tokio::test]
-    async fn a_status_is_classified_by_its_reason() {
-        let body = r#"{"kind":"Status","apiVersion":"v1","reason":"Expired","code":410,"message":"too old"}"#;
-        assert!(
-            matches!(error(410, body).await, ApiError::Expired { message } if message == "too old")
-        );
-    }
-
-    #[tokio::test]
-    async fn plain_text_html_and_nothing_are_classified_by_the_http_status() {
-        assert!(
-            matches!(error(404, "404 page not found\n").await, ApiError::NotFound { message } if message == "404 page not found")
-        );
-        assert!(matches!(error(502, "<html>\nBad").await, ApiError::Unavailable { code: 502, .. }));
-        assert_eq!(error(429, "").await.retry_after(), Some(Duration::from_secs(3)));
-        assert!(matches!(error(302, "").await, ApiError::Unexpected { code: 302, .. }));
-    }
-
-    #[tokio::test]
-    async fn a_body_beyond_the_cap_is_an_error() {
-        let body = stream::iter([Ok(Bytes::from_static(b"12345678"))]).boxed_local();
-        assert!(read_body(body, 7).await.is_err());
-    }
-}
+#[path = "answer_tests.rs"]
+mod tests;

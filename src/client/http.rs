@@ -9,9 +9,7 @@ use super::dialer::address;
 use super::exchange::HttpTransport;
 use super::tls::Tls;
 use super::warnings::Warnings;
-use super::{
-    Anonymous, Cluster, Connection, HttpOptions, Scheme, ServerAddress, TlsOptions, Transport,
-};
+use super::{Cluster, ConfigError, Connection, HttpOptions, Scheme, Transport};
 use crate::api::ApiError;
 
 /// An API server over HTTP. Clones share its budget, its certificates and its credentials.
@@ -21,14 +19,6 @@ use crate::api::ApiError;
 #[derive(Clone)]
 pub struct HttpCluster {
     shared: Arc<Shared>,
-}
-
-/// An address that can not be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{address:?} {problem}")]
-pub struct InvalidAddress {
-    address: String,
-    problem: &'static str,
 }
 
 /// What all arbiters have in common.
@@ -46,15 +36,8 @@ impl HttpCluster {
     ///
     /// # Errors
     /// When the address is none.
-    pub fn new(url: &str) -> Result<Self, InvalidAddress> {
-        Ok(Self::from_connection(Connection {
-            server: parse(url)?,
-            tls: TlsOptions::default(),
-            proxy: None,
-            credentials: Arc::new(Anonymous),
-            impersonation: None,
-            default_namespace: None,
-        }))
+    pub fn new(address: &str) -> Result<Self, ConfigError> {
+        Connection::at(address).map(Self::from_connection)
     }
 
     /// The API server a kubeconfig, a service account or a program of your own speaks of.
@@ -108,52 +91,9 @@ impl fmt::Debug for HttpCluster {
     }
 }
 
-fn parse(url: &str) -> Result<ServerAddress, InvalidAddress> {
-    // What stands before the @ may be a password.
-    let shown = url.rsplit('@').next().unwrap_or_default().to_owned();
-    let invalid = |problem| InvalidAddress { address: shown.clone(), problem };
-    let no_address = || invalid("is no address: write https://HOST:PORT or http://HOST:PORT");
-    if url.contains('@') {
-        return Err(invalid(
-            "has a user in it: write https://HOST:PORT, and give credentials in a kubeconfig",
-        ));
-    }
-    let uri: Uri = url.parse().map_err(|_error| no_address())?;
-    let (scheme, default_port) = match uri.scheme_str() {
-        Some("http") => (Scheme::Http, 80),
-        Some("https") => (Scheme::Https, 443),
-        _ => return Err(no_address()),
-    };
-    let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(no_address)?;
-    if uri.query().is_some() {
-        return Err(invalid("has a query, which an address of a server has not"));
-    }
-    Ok(ServerAddress {
-        scheme,
-        host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
-        port: uri.port_u16().unwrap_or(default_port),
-        path: uri.path().trim_end_matches('/').to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_says_what_is_wrong_with_it_and_nothing_secret() {
-        for (url, problem) in [
-            ("127.0.0.1:8001", "write https://HOST:PORT"),
-            ("http://user:secret@host", "has a user in it"),
-            ("ftp://host", "write https://HOST:PORT"),
-            ("https://", "write https://HOST:PORT"),
-            ("https://host?a=b", "has a query"),
-        ] {
-            let error = HttpCluster::new(url).unwrap_err();
-            assert!(error.to_string().contains(problem), "{error}");
-            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
-        }
-    }
 
     #[test]
     fn an_address_is_taken_apart() {

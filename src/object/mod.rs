@@ -1,5 +1,6 @@
 //! What is reflected: objects, their keys, versions and kinds.
 
+mod field_selector;
 mod key;
 mod kind;
 mod resource;
@@ -8,6 +9,7 @@ mod version;
 
 pub use kube_core::DynamicObject;
 
+pub use self::field_selector::{FieldSelector, ParseFieldSelectorError};
 pub use self::key::{ObjectKey, ParseObjectKeyError};
 pub use self::kind::{Kind, Scope};
 pub use self::resource::{DecodeError, Head, HeadMetadata, Resource, StaticKind};

@@ -23,6 +23,40 @@ impl LabelSelector {
         self.0.matches(labels.unwrap_or(&NO_LABELS))
     }
 
+    /// Of those, only objects whose label has this value.
+    ///
+    /// # Errors
+    /// When that can be no label.
+    pub fn equal(self, key: &str, value: &str) -> Result<Self, ParseSelectorError> {
+        self.and(Expression::Equal(key.to_owned(), value.to_owned()))
+    }
+
+    /// Of those, only objects whose label has another value, or that do not have it.
+    ///
+    /// # Errors
+    /// When that can be no label.
+    pub fn not_equal(self, key: &str, value: &str) -> Result<Self, ParseSelectorError> {
+        self.and(Expression::NotEqual(key.to_owned(), value.to_owned()))
+    }
+
+    /// Of those, only objects of which this is true.
+    ///
+    /// # Errors
+    /// When a key or a value can be none: then it would be read as something else.
+    pub fn and(mut self, expression: Expression) -> Result<Self, ParseSelectorError> {
+        let problem = "a key or a value in it is none";
+        let text = expression.to_string();
+        let meant = Self(std::iter::once(expression.clone()).collect());
+        match text.parse::<Self>() {
+            Ok(read) if read == meant => {
+                self.0.extend(std::iter::once(expression));
+                Ok(self)
+            }
+            Ok(_) => Err(ParseSelectorError { text, problem }),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether every object is selected.
     pub fn selects_all(&self) -> bool {
         self.0.selects_all()
@@ -156,5 +190,26 @@ mod tests {
             error.to_string(),
             r#""app near (web)" is not a label selector: the operators of sets are in and notin"#
         );
+    }
+
+    #[test]
+    fn a_selector_that_is_built_is_read_back_and_can_not_be_added_to() {
+        let values = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
+        let selector = LabelSelector::default()
+            .equal("app", "web")
+            .and_then(|selector| selector.not_equal("example.com/tier", "back"))
+            .and_then(|selector| selector.and(Expression::In("a".to_owned(), values(&["b", "c"]))))
+            .and_then(|selector| selector.and(Expression::DoesNotExist("canary".to_owned())))
+            .unwrap();
+        assert_eq!(selector.to_string().parse::<LabelSelector>().unwrap(), selector);
+
+        for (key, value) in [("app", "a,b=c"), ("app", "a)"), ("", "a"), ("a,b", "c"), ("!a", "b")]
+        {
+            assert!(LabelSelector::default().equal(key, value).is_err(), "{key}={value}");
+        }
+        let nothing = Expression::In("a".to_owned(), values(&[]));
+        assert!(LabelSelector::default().and(nothing).is_err());
+        let hidden = Expression::In("a".to_owned(), values(&["b)", "c in (d"]));
+        assert!(LabelSelector::default().and(hidden).is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::api::{ApiError, Selection};
 use crate::cache::{Discipline, IndexFn, Transform, TransformError};
-use crate::object::{Kind, LabelSelector, Resource, Scope};
+use crate::object::{FieldSelector, Kind, LabelSelector, Resource, Scope};
 use crate::supervision::{BackoffOptions, Faults};
 
 /// What to reflect of a kind, and how.
@@ -249,6 +249,11 @@ impl<K: Resource> Options<K> {
         {
             return problem(error.to_string());
         }
+        if let Some(fields) = &self.selection.fields
+            && let Err(error) = fields.parse::<FieldSelector>()
+        {
+            return problem(error.to_string());
+        }
         if self.page_size == 0 {
             return problem("a page of 0 objects never ends: write 500".to_owned());
         }
@@ -349,6 +354,7 @@ mod tests {
             (Options::all().namespace(""), "is no namespace: leave it out"),
             (Options::all().namespace("a/b"), "is no namespace"),
             (Options::all().labels("app near (web)"), "the operators of sets are in and notin"),
+            (Options::all().fields("status.phase"), "write path=value or path!=value"),
             (Options::all().page_size(0), "write 500"),
             (Options::all().watch_timeout(seconds(10)), "write at least 300s"),
             (Options::all().watch_timeout(Duration::MAX), "write at most 86400s"),

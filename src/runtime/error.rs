@@ -12,6 +12,10 @@ pub enum Error {
     /// A cache is not there.
     #[error(transparent)]
     NotSynced(#[from] NotSynced),
+    /// It is not known where the API server is, or how to be let in.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Config(#[from] crate::client::ConfigError),
     /// The API server can not be used at all.
     #[error("can not use the API server")]
     Api(#[from] ApiError),

@@ -86,6 +86,20 @@ impl Runtime {
         )
     }
 
+    /// A runtime for the cluster of the kubeconfig, or of the pod this runs in.
+    ///
+    /// # Errors
+    /// When there is neither, or the one there is can not be used.
+    #[cfg(feature = "client")]
+    #[expect(
+        clippy::unused_async,
+        reason = "reading may become asynchronous without breaking anybody"
+    )]
+    pub async fn connect() -> Result<Self> {
+        let connection = crate::client::Connection::infer()?;
+        Ok(Self::new(crate::client::HttpCluster::from_connection(connection)))
+    }
+
     /// A runtime for one cluster, within the actix system of the caller.
     #[cfg(feature = "client")]
     pub fn new(cluster: impl crate::client::Cluster) -> Self {

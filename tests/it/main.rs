@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod kill;
+mod objects;
 mod program;
 mod recovery;
 mod runtime;

@@ -1,0 +1,103 @@
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout_at};
+
+use super::list::{ListDecoder, ListLimits, ListProblem};
+use super::transport::BodyStream;
+use super::{SourceOptions, item};
+use crate::api::{ApiError, Item, ListPage};
+use crate::object::{Kind, Resource, ResourceVersion};
+
+/// After so many objects, or so long, others get a turn.
+const SLICE_OBJECTS: usize = 256;
+const SLICE_TIME: Duration = Duration::from_millis(2);
+/// However large the chunks of a body are, no more than this of it is copied at once.
+const PIECE: usize = 64 << 10;
+
+/// Reads one page while it arrives. In memory are its objects, and the bytes of the one being read.
+pub(super) async fn read_page<K: Resource>(
+    mut body: BodyStream,
+    kind: &Kind,
+    options: &SourceOptions,
+    deadline: Instant,
+) -> Result<ListPage<K>, ApiError> {
+    let problem = |problem: ListProblem| malformed(kind, &problem);
+    let mut decoder = ListDecoder::new(ListLimits {
+        item: options.item_cap,
+        envelope: options.envelope_cap,
+        total: options.list_cap,
+    });
+    let mut items = Vec::new();
+    let mut slice = Slice::begin();
+    while let Some(chunk) = next_chunk(&mut body, options, deadline).await? {
+        for piece in chunk.chunks(PIECE) {
+            decoder.push(piece).map_err(problem)?;
+            while let Some(json) = decoder.next_item().map_err(problem)? {
+                items.push(read_item(json, kind)?);
+                slice.count().await;
+            }
+        }
+    }
+    let envelope = decoder.finish().map_err(problem)?;
+    Ok(ListPage {
+        items,
+        resource_version: ResourceVersion::new(&envelope.metadata.resource_version),
+        continue_token: Some(envelope.metadata.r#continue).filter(|token| !token.is_empty()),
+    })
+}
+
+async fn next_chunk(
+    body: &mut BodyStream,
+    options: &SourceOptions,
+    deadline: Instant,
+) -> Result<Option<bytes::Bytes>, ApiError> {
+    let pause = Instant::now() + options.list_idle_timeout;
+    let (until, waited) = if pause < deadline {
+        (pause, options.list_idle_timeout)
+    } else {
+        (deadline, options.list_timeout)
+    };
+    let chunk = timeout_at(until, body.next());
+    chunk.await.map_err(|_elapsed| ApiError::Timeout { waited })?.transpose()
+}
+
+/// One object that can not be used must not cost the others; bytes that are no JSON make the whole answer void.
+fn read_item<K: Resource>(json: &str, kind: &Kind) -> Result<Item<K>, ApiError> {
+    let item = item::decode(json.as_bytes(), kind);
+    if matches!(item, Item::Undecodable(_)) && serde_json::from_str::<&RawValue>(json).is_err() {
+        return Err(ApiError::malformed(format!(
+            "the list of {kind} can not be read: one of its items is no JSON"
+        )));
+    }
+    Ok(item)
+}
+
+fn malformed(kind: &Kind, problem: &ListProblem) -> ApiError {
+    ApiError::malformed(format!("the list of {kind} {problem}"))
+}
+
+/// Work since others had a turn.
+struct Slice {
+    objects: usize,
+    began: Instant,
+}
+
+impl Slice {
+    fn begin() -> Self {
+        Self { objects: 0, began: Instant::now() }
+    }
+
+    async fn count(&mut self) {
+        self.objects += 1;
+        if self.objects >= SLICE_OBJECTS || self.began.elapsed() >= SLICE_TIME {
+            tokio::task::yield_now().await;
+            *self = Self::begin();
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;
