@@ -61,7 +61,7 @@ impl ClientCertificate {
                 return Ok(identity.clone());
             }
             let generation = last.identity.as_ref().map_or(1, |last| last.generation + 1);
-            self.identity(&certificate, &key, generation)
+            self.checked(&certificate, &key, generation)
         });
         match read {
             Ok(identity) => {
@@ -83,7 +83,7 @@ impl ClientCertificate {
         }
     }
 
-    fn identity(
+    fn checked(
         &self,
         certificate: &[u8],
         key: &[u8],
