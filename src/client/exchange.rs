@@ -90,7 +90,7 @@ impl Arbiter {
 
     async fn token(&self) -> Result<Option<SecretString>, ApiError> {
         let connection = &self.shared.connection;
-        let token = connection.credentials.token().await.map_err(not_had)?;
+        let token = connection.credentials.token().await.map_err(|error| not_had(&error))?;
         let server = &connection.server;
         let is_private =
             server.scheme == Scheme::Https || (server.is_loopback() && connection.proxy.is_none());
@@ -149,7 +149,7 @@ impl Arbiter {
                 answer.map_err(|_elapsed| ApiError::Timeout { waited })?
             }
         };
-        answer.map_err(not_sent)
+        answer.map_err(|error| not_sent(&error))
     }
 
     /// The client for the certificates of now.
@@ -157,7 +157,9 @@ impl Arbiter {
         let shared = &self.shared;
         let tls = match &shared.tls {
             None => None,
-            Some(tls) => Some((Arc::clone(tls), tls.current().await.map_err(not_had)?)),
+            Some(tls) => {
+                Some((Arc::clone(tls), tls.current().await.map_err(|error| not_had(&error))?))
+            }
         };
         let number = tls.as_ref().map(|(_, trust)| trust.number);
         if let Some((current, client)) = &*self.client.borrow()
@@ -242,17 +244,17 @@ impl Arbiter {
     }
 }
 
-fn not_had(error: CredentialError) -> ApiError {
+fn not_had(error: &CredentialError) -> ApiError {
     ApiError::Unauthorized { message: error.to_string() }
 }
 
 /// The dialer's own words, where it has some.
-fn not_sent(error: SendRequestError) -> ApiError {
+fn not_sent(error: &SendRequestError) -> ApiError {
     use std::error::Error as _;
     let dialed = |error: &std::io::Error| {
         error.get_ref().and_then(|inner| inner.downcast_ref::<DialError>()).cloned()
     };
-    let said = match &error {
+    let said = match error {
         SendRequestError::Connect(ConnectError::Io(error)) | SendRequestError::Send(error) => {
             dialed(error)
         }

@@ -71,7 +71,7 @@ fn field(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ApiError>
     Ok((header, value))
 }
 
-pub(super) fn text<'a>(headers: &'a HeaderMap, name: impl header::AsHeaderName) -> Option<&'a str> {
+pub(super) fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 

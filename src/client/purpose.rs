@@ -30,9 +30,9 @@ impl Purpose {
 /// Whether a path is that of all objects of a kind, or of those of a namespace.
 fn is_collection(path: &str) -> bool {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-    let rest = match segments.as_slice() {
-        ["api", _version, rest @ ..] | ["apis", _, _version, rest @ ..] => rest,
-        _ => return false,
+    let (["api", _version, rest @ ..] | ["apis", _, _version, rest @ ..]) = segments.as_slice()
+    else {
+        return false;
     };
     matches!(rest, [_kind] | ["namespaces", _, _kind])
 }

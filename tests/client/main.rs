@@ -7,5 +7,6 @@ mod credentials;
 mod front;
 mod patience;
 mod proxies;
+mod secrets;
 mod support;
 mod tls;

@@ -98,11 +98,11 @@ async fn a_server_is_not_checked_only_when_told_so() {
 
 #[actix::test]
 async fn a_server_without_tls_is_told_apart_from_one_that_is_not_there() {
-    let world = World::plain().await;
+    let world = World::with("127.0.0.1", None, None).await;
     let authority = Authority::new("test");
     let connection = trusting(world.connection(Scheme::Https, "127.0.0.1"), &authority.pem());
     let error = whole(&list(connection).await.unwrap_err());
-    assert!(error.contains("TLS"), "{error}");
+    assert!(error.contains("does not speak TLS"), "{error}");
     let port = nobody().await.port();
     let connection = crate::support::connection(Scheme::Https, "127.0.0.1", port);
     let error = whole(&list(trusting(connection, &authority.pem())).await.unwrap_err());
@@ -131,10 +131,7 @@ async fn a_server_that_wants_a_client_certificate_and_gets_none_is_understood() 
     assert!(error.contains("client certificate") && error.contains("client-key"), "{error}");
 
     let (stranger, _) = Authority::new("other").client("eve", 1);
-    let connection = kubeflect::client::Connection {
-        credentials: TestCredentials::identity(stranger),
-        ..connection
-    };
+    let connection = Connection { credentials: TestCredentials::identity(stranger), ..connection };
     let error = whole(&list(connection).await.unwrap_err());
     assert!(error.contains("does not accept our client certificate"), "{error}");
 }
