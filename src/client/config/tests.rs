@@ -529,7 +529,7 @@ fn what_is_there_is_found_and_what_is_not_is_named() {
          set KUBECONFIG to a kubeconfig, or run in a pod"
     );
     assert_eq!(
-        infer(home.clone().variable("KUBECONFIG", folder.path("nowhere"))).unwrap_err(),
+        infer(home.variable("KUBECONFIG", folder.path("nowhere"))).unwrap_err(),
         "KUBECONFIG: names no file that exists (DIR/nowhere): set it to a kubeconfig"
     );
     folder.write("token", "canary");

@@ -48,7 +48,7 @@ impl Script {
 }
 
 fn printing(json: &str) -> String {
-    format!("printf '%s' '{}' | sed \"s/COUNT/$COUNT/\"", json)
+    format!("printf '%s' '{json}' | sed \"s/COUNT/$COUNT/\"")
 }
 
 #[tokio::test]
