@@ -94,7 +94,9 @@ fn what_is_there_is_found_and_what_is_not_is_named() {
     let pod = in_pod(folder.root(), "10.0.0.1", "443");
     assert_eq!(infer(pod.clone().home(folder.root())).as_deref(), Ok("https://10.0.0.1:443"));
     folder.write(".kube/config", GOOD);
-    assert_eq!(infer(pod.home(folder.root())).as_deref(), Ok("https://example.com:6443"));
+    let pod = pod.home(folder.root());
+    assert_eq!(infer(pod.clone()).as_deref(), Ok("https://example.com:6443"));
+    assert_eq!(infer(pod.variable("KUBECONFIG", ":")).as_deref(), Ok("https://example.com:6443"));
 }
 
 #[test]
