@@ -8,7 +8,7 @@ use kube_client::config::{
 use tracing::warn;
 
 use super::address::shown;
-use super::{ConfigError, ConfigOptions, proxy, user};
+use super::{ConfigError, ConfigOptions, Environment, proxy, user};
 use crate::client::credentials::{LONGEST_FILE, check_authority, read_capped};
 use crate::client::{Authority, Connection, ProxyAddress, ServerAddress, TlsOptions, Verification};
 
@@ -33,7 +33,7 @@ pub(super) struct Entry<'a, T> {
 pub(super) fn is_there(options: &ConfigOptions) -> bool {
     let environment = &options.environment;
     options.kubeconfig.is_some()
-        || environment.get("KUBECONFIG").is_some()
+        || !named_files(environment).is_empty()
         || environment.default_kubeconfig().is_some_and(|file| file.exists())
 }
 
@@ -114,17 +114,14 @@ fn load(options: &ConfigOptions) -> Result<Vec<Source>, ConfigError> {
         return Ok(vec![read(file)?]);
     }
     let environment = &options.environment;
-    let Some(files) = environment.get("KUBECONFIG") else {
+    let files = named_files(environment);
+    if files.is_empty() {
         let file = environment.default_kubeconfig().ok_or_else(|| {
-            ConfigError::new(
-                "KUBECONFIG",
-                "is not set and there is no home folder: set it to a kubeconfig",
-            )
+            let problem = "is not set and there is no home folder: set it to a kubeconfig";
+            ConfigError::new("KUBECONFIG", problem)
         })?;
         return Ok(vec![read(&file)?]);
-    };
-    let files: Vec<_> =
-        std::env::split_paths(files).filter(|file| !file.as_os_str().is_empty()).collect();
+    }
     let present: Vec<_> = files.iter().filter(|file| file.exists()).collect();
     if present.is_empty() {
         let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
@@ -133,6 +130,12 @@ fn load(options: &ConfigOptions) -> Result<Vec<Source>, ConfigError> {
         return Err(ConfigError::new("KUBECONFIG", problem));
     }
     present.into_iter().map(|file| read(file)).collect()
+}
+
+/// The files `KUBECONFIG` names; empty names do not count.
+fn named_files(environment: &Environment) -> Vec<PathBuf> {
+    let files = environment.get("KUBECONFIG").map(std::env::split_paths);
+    files.into_iter().flatten().filter(|file| !file.as_os_str().is_empty()).collect()
 }
 
 fn read(file: &Path) -> Result<Source, ConfigError> {

@@ -4,8 +4,7 @@ use k8s_openapi::jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::output::Output;
-use crate::client::ClientIdentity;
-use crate::client::CredentialError;
+use crate::client::{ClientIdentity, CredentialError};
 use crate::supervision::Backoff;
 
 /// A plugin is run again this long before its credentials expire.
@@ -142,6 +141,7 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::credentials::plugin::output::Pair;
     use crate::supervision::BackoffOptions;
 
     fn lease() -> Lease {
@@ -226,5 +226,16 @@ mod tests {
         let problem = "printed credentials that have expired: check its clock and its login";
         assert_eq!(lease.verdict(now, wall, false), failure(problem));
         assert_eq!(lease.verdict(now + SECOND, wall, false), Verdict::Run);
+    }
+
+    #[test]
+    fn only_another_certificate_gets_the_next_generation() {
+        let (mut lease, now) = (lease(), Instant::now());
+        let pair = |name: &str| Pair { certificate: name.to_owned(), key: name.into() };
+        let generations = ["a", "a", "b", "b"].map(|name| {
+            lease.ran(Ok(Output { pair: Some(pair(name)), ..output(None) }), now);
+            lease.identity().map(|identity| identity.generation)
+        });
+        assert_eq!(generations, [Some(1), Some(1), Some(2), Some(2)]);
     }
 }

@@ -3,7 +3,8 @@
 mod lease;
 mod output;
 mod process;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::collections::BTreeMap;

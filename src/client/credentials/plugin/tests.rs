@@ -48,7 +48,7 @@ impl Script {
 }
 
 fn printing(json: &str) -> String {
-    format!("printf '%s' '{}' | sed \"s/COUNT/$COUNT/\"", json)
+    format!("printf '%s' '{json}' | sed \"s/COUNT/$COUNT/\"")
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_plugin_that_hangs_is_stopped() {
         "{error}"
     );
     assert_eq!(script.token().await, Err(error));
-    assert_eq!(script.calls(), 1);
+    assert!(script.calls() <= 1, "it may not have come so far");
 }
 
 #[tokio::test]
