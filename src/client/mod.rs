@@ -1,38 +1,24 @@
 //! A [`ListerWatcher`](crate::api::ListerWatcher) that speaks the Kubernetes protocol, over any [`Transport`].
 
 mod answer;
-mod body;
-mod budget;
 mod config;
 mod connection;
 mod credentials;
-mod dialer;
 mod discovery;
-mod exchange;
 mod frames;
 #[doc(hidden)]
 pub mod fuzzing;
-mod gzip;
-mod headers;
 mod http;
 mod item;
 mod list;
 mod objects;
-mod options;
 mod page;
 mod path;
-mod proxy;
-mod purpose;
 mod resolve;
 mod scan;
 mod source;
 mod source_options;
-mod stream;
-mod tls;
-mod tls_error;
 mod transport;
-mod unverified;
-mod warnings;
 
 pub use self::config::{AddressError, ConfigError, ConfigOptions, Environment, PluginPolicy};
 pub use self::connection::{
@@ -43,9 +29,8 @@ pub use self::credentials::{
     BearerToken, ClientCertificate, CredentialPlugin, PluginOptions, PluginVersion, TokenFile,
 };
 pub use self::discovery::{Discovery, GroupProblem, ServedKind};
-pub use self::http::HttpCluster;
+pub use self::http::{BudgetOptions, HttpCluster, HttpOptions, Keepalive};
 pub use self::objects::{DeleteOptions, Objects, Patch, Propagation};
-pub use self::options::{BudgetOptions, HttpOptions, Keepalive};
 pub use self::resolve::UnknownKind;
 pub use self::source::KubernetesSource;
 pub use self::source_options::SourceOptions;

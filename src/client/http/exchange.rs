@@ -13,10 +13,10 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::body::{self, Guard};
 use super::dialer::{DialError, Dialer, Route};
-use super::http::Shared;
 use super::purpose::Purpose;
-use super::{CredentialError, Method, Request, Response, Scheme, Transport, gzip, headers};
+use super::{Shared, gzip, headers};
 use crate::api::ApiError;
+use crate::client::{CredentialError, Method, Request, Response, Scheme, Transport};
 
 /// Sends requests by awc, from one arbiter.
 pub(super) struct HttpTransport {

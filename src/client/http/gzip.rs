@@ -4,8 +4,8 @@ use bytes::{Buf as _, Bytes};
 use flate2::bufread::MultiGzDecoder;
 use futures::stream::{self, StreamExt as _};
 
-use super::transport::BodyStream;
 use crate::api::ApiError;
+use crate::client::BodyStream;
 
 /// Decoded bytes are passed on in pieces no larger.
 const SLICE: usize = 64 << 10;

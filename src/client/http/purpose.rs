@@ -1,4 +1,4 @@
-use super::{Method, Request};
+use crate::client::{Method, Request};
 
 /// What a request is for, as far as its treatment differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@ use awc::http::header::{self, HeaderMap, HeaderName, HttpDate};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{Fairness, Impersonation};
 use crate::api::ApiError;
+use crate::client::{Fairness, Impersonation};
 
 /// A longer delay is a mistake.
 const LONGEST_RETRY_AFTER: u64 = 300;

@@ -1,15 +1,33 @@
+//! HTTP/1.1 on awc, over connections of our own making: TLS, proxies, timers and a budget.
+
+mod body;
+mod budget;
+mod dialer;
+mod exchange;
+mod gzip;
+mod headers;
+mod options;
+mod proxy;
+mod purpose;
+mod stream;
+mod tls;
+mod tls_error;
+mod unverified;
+mod warnings;
+
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use awc::http::Uri;
 
-use super::budget::Budget;
-use super::dialer::address;
-use super::exchange::HttpTransport;
-use super::tls::Tls;
-use super::warnings::Warnings;
-use super::{Cluster, ConfigError, Connection, HttpOptions, Scheme, Transport};
+use self::budget::Budget;
+use self::dialer::address;
+use self::exchange::HttpTransport;
+pub use self::options::{BudgetOptions, HttpOptions, Keepalive};
+use self::tls::Tls;
+use self::warnings::Warnings;
+use super::{Cluster, ConfigError, Connection, Scheme, Transport};
 use crate::api::ApiError;
 
 /// An API server over HTTP. Clones share its budget, its certificates and its credentials.
@@ -22,12 +40,12 @@ pub struct HttpCluster {
 }
 
 /// What all arbiters have in common.
-pub(super) struct Shared {
-    pub(super) connection: Connection,
-    pub(super) options: HttpOptions,
-    pub(super) tls: Option<Arc<Tls>>,
-    pub(super) budget: Budget,
-    pub(super) warnings: Warnings,
+struct Shared {
+    connection: Connection,
+    options: HttpOptions,
+    tls: Option<Arc<Tls>>,
+    budget: Budget,
+    warnings: Warnings,
 }
 
 impl HttpCluster {
@@ -70,7 +88,7 @@ impl Cluster for HttpCluster {
 
 impl Shared {
     /// What awc takes for the address. It never learns of TLS, which the dialer does.
-    pub(super) fn origin(&self) -> Result<String, ApiError> {
+    fn origin(&self) -> Result<String, ApiError> {
         let server = &self.connection.server;
         let origin = format!("http://{}{}", address(&server.host, server.port), server.path);
         let invalid = || ApiError::Invalid { message: format!("{server} is no address") };

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::dialer::{DialError, address};
-use super::{ProxyAddress, ServerAddress};
+use crate::client::{ProxyAddress, ServerAddress};
 
 /// The head of a proxy's answer may not be larger.
 const HEAD_CAP: usize = 8 << 10;
@@ -55,8 +55,8 @@ fn status_line(head: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scheme;
     use super::*;
+    use crate::client::Scheme;
 
     async fn answered(answer: &[u8]) -> (Result<(), DialError>, String) {
         let (mut ours, mut theirs) = tokio::io::duplex(64 << 10);

@@ -3,8 +3,8 @@ use std::time::Duration;
 use futures::stream::{self, StreamExt as _};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::transport::BodyStream;
 use crate::api::ApiError;
+use crate::client::BodyStream;
 
 /// What a body is held to while it arrives.
 pub(super) struct Guard {

@@ -16,7 +16,8 @@ use super::proxy;
 use super::stream::Stream;
 use super::tls::{Tls, Trust};
 use super::tls_error::TlsError;
-use super::{HttpOptions, Keepalive, ProxyAddress, ServerAddress};
+use super::{HttpOptions, Keepalive};
+use crate::client::{ProxyAddress, ServerAddress};
 
 /// Makes the connections of awc, which knows neither proxies nor dead peers, and no TLS with an IPv6 address.
 ///

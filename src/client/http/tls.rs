@@ -15,8 +15,10 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::unverified::Unverified;
-use super::{Authority, ClientIdentity, Connection, CredentialError, Credentials, TlsOptions};
-use super::{ServerAddress, Verification};
+use crate::client::{
+    Authority, ClientIdentity, Connection, CredentialError, Credentials, ServerAddress, TlsOptions,
+    Verification,
+};
 
 /// No file of authorities is larger.
 const AUTHORITY_CAP: u64 = 1 << 20;
