@@ -15,7 +15,7 @@ const UNAUTHORIZED: &[u8] =
     b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// Lets in who has the token of the moment.
-fn guard(accepted: &Arc<Mutex<&'static str>>) -> Gate {
+pub(crate) fn guard(accepted: &Arc<Mutex<&'static str>>) -> Gate {
     let accepted = Arc::clone(accepted);
     Arc::new(move |head| {
         let expected = format!("Bearer {}", accepted.lock().unwrap());

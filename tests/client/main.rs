@@ -5,6 +5,7 @@ mod answers;
 mod certificates;
 mod credentials;
 mod front;
+mod kubeconfig;
 mod patience;
 mod proxies;
 mod secrets;
