@@ -27,7 +27,7 @@ use tracing_subscriber::EnvFilter;
     after_help = "Examples:\n  kubeflect\n  kubectl proxy & kubeflect --server http://127.0.0.1:8001"
 )]
 struct Arguments {
-    /// The API server to reflect, without TLS, as `kubectl proxy` offers it
+    /// The API server to reflect, anonymously: as `kubectl proxy` offers it, or with a certificate this system trusts
     #[arg(long, value_name = "URL")]
     server: Option<String>,
 
