@@ -61,8 +61,8 @@ fn the_program_ends_when_nobody_reads_what_it_prints() {
 #[test]
 fn a_wrong_argument_is_answered_with_what_to_write() {
     for (arguments, answer) in [
-        (&["--server", "https://127.0.0.1:1"][..], "run kubectl proxy and give its address"),
-        (&["--server", "127.0.0.1:1"], "write http://HOST:PORT"),
+        (&["--server", "https://user@127.0.0.1:1"][..], "has a user in it"),
+        (&["--server", "127.0.0.1:1"], "write https://HOST:PORT or http://HOST:PORT"),
         (&["--changes", "none"], "write a number from 0.001 to 10000"),
         (&["--server", "http://127.0.0.1:1", "--seed", "2"], "cannot be used with"),
     ] {
