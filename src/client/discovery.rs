@@ -1,4 +1,5 @@
 use std::fmt;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream;
@@ -18,6 +19,9 @@ const AGGREGATED: &str =
 const AT_ONCE: usize = 4;
 /// No answer may be larger.
 const ANSWER_CAP: usize = 32 << 20;
+
+/// Nor may one take longer: one dead group must not hold up the others for ever.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What an API server serves.
 ///
@@ -171,8 +175,12 @@ async fn get<T: DeserializeOwned>(
     accept: &'static str,
 ) -> Result<T, ApiError> {
     let request = Request { accept, ..Request::get(path) };
-    let response = require_success(transport.send(request).await?).await?;
-    json_of(response.body, ANSWER_CAP, path).await
+    let answer = async {
+        let response = require_success(transport.send(request).await?).await?;
+        json_of(response.body, ANSWER_CAP, path).await
+    };
+    let answer = tokio::time::timeout(ANSWER_TIMEOUT, answer).await;
+    answer.map_err(|_elapsed| ApiError::Timeout { waited: ANSWER_TIMEOUT })?
 }
 
 /// A version to be asked about on its own.

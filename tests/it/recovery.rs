@@ -370,17 +370,29 @@ fn a_server_that_never_ends_its_initial_events_is_listed() {
 }
 
 #[test]
-fn json_that_is_no_list_empties_nothing() {
+fn what_is_no_list_or_too_large_empties_nothing() {
+    let large_item =
+        format!(r#"{{"kind":"PodList","items":[{{"a":"{}"}}]}}"#, "x".repeat(17 << 20));
+    let large_envelope =
+        format!(r#"{{"kind":"PodList","a":"{}","items":[]}}"#, "x".repeat(2 << 20));
     for body in [
         r#"{"kind":"X","metadata":{"resourceVersion":"99"}}"#,
         r#"{"kind":"PodList","metadata":{"resourceVersion":"99"}}"#,
+        r#"{"kind":"PodList","metadata":{"resourceVersion":"99"},"items":[]"#,
+        r#"{"kind":"PodList","metadata":{"resourceVersion":"99"},"items":[]}{}"#,
+        &large_item,
+        &large_envelope,
     ] {
         on_a_paused_clock(async {
             let world = World::new().pods(&["a"]);
             let pods =
                 world.reflect_with(Options::all().streaming_lists(StreamingLists::Never)).await;
             pods.synced().await.unwrap();
-            world.server.answer_with(Filter::verb(Verb::List), RawAnswer::text(200, body), 3);
+            world.server.answer_with(
+                Filter::verb(Verb::List),
+                RawAnswer::text(200, body.to_owned()),
+                3,
+            );
             world.server.break_watches();
             world.touch("a");
             world.server.forget_history();
