@@ -7,7 +7,7 @@ use std::fs;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use kubeflect::client::HttpCluster;
+use kubeflect::client::{BudgetOptions, Connection, HttpCluster, HttpOptions};
 use kubeflect::embedded::ApiServer;
 use kubeflect::{Options, Runtime};
 
@@ -18,7 +18,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = ApiServer::demo_cluster(1);
     let serving = server.start().await?;
     let before = Usage::now();
-    let runtime = Runtime::new(HttpCluster::new(&serving.url())?);
+    // Started at once, not at the ten requests a second a cluster is spared with.
+    let budget = BudgetOptions { rate: 1_000.0, burst: 1_000, lists: 50 };
+    let options = HttpOptions { budget, ..HttpOptions::default() };
+    let runtime = Runtime::new(HttpCluster::with_options(Connection::at(&serving.url())?, options));
     for number in 0..REFLECTORS {
         runtime.reflect::<Pod>(Options::all().namespace(format!("namespace-{number}"))).await?;
     }
