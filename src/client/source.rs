@@ -7,7 +7,7 @@ use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answer::{require_success, status_in};
 use super::frames::Frames;
@@ -61,12 +61,11 @@ impl<K: Resource> ListerWatcher<K> for KubernetesSource<K> {
         let sent = self.transport.send(request);
         let (kind, options) = (Rc::clone(&self.kind), Rc::clone(&self.options));
         async move {
-            let began = Instant::now();
-            let patience = options.list_head_timeout.min(options.list_timeout);
+            let patience = options.list_timeout;
             let head = async { require_success(sent.await?).await };
-            let head = timeout_at(began + patience, head).await;
+            let head = timeout(patience, head).await;
             let response = head.map_err(|_elapsed| ApiError::Timeout { waited: patience })??;
-            read_page(response.body, &kind, &options, began + options.list_timeout).await
+            read_page(response.body, &kind, &options, Instant::now() + patience).await
         }
         .boxed_local()
     }

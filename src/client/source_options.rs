@@ -7,13 +7,12 @@ use std::time::Duration;
 ///
 /// let patient = SourceOptions { list_timeout: std::time::Duration::from_secs(900), ..SourceOptions::default() };
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceOptions {
-    /// How long a list may take to begin. 65 s: the server gives up after 60.
-    pub list_head_timeout: Duration,
     /// How long a list that has begun may pause. 30 s.
     pub list_idle_timeout: Duration,
-    /// How long one page of a list may take from first to last. 5 min.
+    /// How long one page of a list may take to begin, and then to end. 5 min: it may have to wait for its turn, and a
+    /// transport has shorter limits of its own.
     pub list_timeout: Duration,
     /// How large one page of a list may be, in bytes. 2 GiB: only its objects are kept in memory.
     pub list_cap: u64,
@@ -30,7 +29,6 @@ pub struct SourceOptions {
 impl Default for SourceOptions {
     fn default() -> Self {
         Self {
-            list_head_timeout: Duration::from_secs(65),
             list_idle_timeout: Duration::from_secs(30),
             list_timeout: Duration::from_secs(300),
             list_cap: 2 << 30,

@@ -42,17 +42,28 @@ pub struct RuntimeOptions {
     pub grace: Duration,
     /// Decides all jitter, so that a test can repeat it. Drawn at random unless set.
     pub seed: Option<u64>,
+    /// How long answers are waited for, and how large they may be.
+    #[cfg(feature = "client")]
+    pub answers: crate::client::SourceOptions,
 }
 
 impl Default for RuntimeOptions {
     fn default() -> Self {
-        Self { threads: Threads::default(), grace: Duration::from_secs(10), seed: None }
+        Self {
+            threads: Threads::default(),
+            grace: Duration::from_secs(10),
+            seed: None,
+            #[cfg(feature = "client")]
+            answers: crate::client::SourceOptions::default(),
+        }
     }
 }
 
 struct Inner {
     #[cfg(feature = "client")]
     cluster: Option<Arc<dyn crate::client::Cluster>>,
+    #[cfg(feature = "client")]
+    answers: crate::client::SourceOptions,
     arbiters: Arbiters,
     grace: Duration,
     registry: tokio::sync::Mutex<BTreeMap<ReflectorKey, Registered>>,
@@ -120,6 +131,8 @@ impl Runtime {
         let inner = Inner {
             #[cfg(feature = "client")]
             cluster,
+            #[cfg(feature = "client")]
+            answers: options.answers,
             arbiters: Arbiters::new(options.threads),
             grace: options.grace,
             registry: tokio::sync::Mutex::default(),
@@ -150,9 +163,10 @@ impl Runtime {
         options: Options<K>,
     ) -> Result<Reflector<K>> {
         let cluster = self.inner.cluster.clone().ok_or(Error::NoCluster)?;
-        let served = kind.clone();
+        let (served, answers) = (kind.clone(), self.inner.answers);
         let source: SourceFactory<K> = Box::new(move || {
-            Ok(Rc::new(crate::client::KubernetesSource::new(cluster.connect()?, served)) as _)
+            let source = crate::client::KubernetesSource::new(cluster.connect()?, served);
+            Ok(Rc::new(source.with_options(answers)) as _)
         });
         self.register(kind, options, source).await
     }

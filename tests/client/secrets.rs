@@ -3,7 +3,10 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use k8s_openapi::api::core::v1::Secret;
 use kubeflect::client::{Cluster as _, HttpCluster, ProxyAddress, Request, Scheme};
+use kubeflect::object::StaticKind as _;
+use kubeflect::{ObjectKey, Options, Runtime, RuntimeOptions, Threads};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::certificates::{Authority, ClientCertificates};
@@ -99,10 +102,35 @@ async fn no_token_key_or_password_is_in_logs_errors_or_debug_output() {
             Err(error) => tracing::info!(?error, whole = whole(&error), "refused"),
         }
     }
+    reflect_secrets(&world, &authority, &credentials).await;
     let text = shown.text();
     assert!(text.contains("answered") && text.contains("refused"), "{text}");
     assert!(!text.contains("canary"), "{text}");
     let lines = key.lines().filter(|line| !line.starts_with("---"));
     assert!(lines.into_iter().all(|line| !text.contains(line)), "{text}");
     assert!(world.front.heads().iter().any(|head| head.contains("second-canary")));
+}
+
+/// A whole reflector, in the thread whose log is read: some secrets it can read, and one it can not.
+async fn reflect_secrets(world: &World, authority: &Authority, credentials: &Arc<TestCredentials>) {
+    let kind = Secret::static_kind();
+    for name in ["good", "bad"] {
+        let secret = serde_json::json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "namespace": "default", "name": name },
+            "stringData": { "password": "data-canary" },
+        });
+        world.server.create(secret).unwrap();
+    }
+    let broken = r#"{"metadata":{"namespace":"default","name":"bad"},"data":"canary \" canary","type":["canary"]}"#;
+    world.server.corrupt(&kind, &ObjectKey::new("default", "bad"), broken).unwrap();
+    let mut connection = trusting(world.connection(Scheme::Https, "127.0.0.1"), &authority.pem());
+    connection.credentials = Arc::<TestCredentials>::clone(credentials);
+    let options = RuntimeOptions { threads: Threads::Callers, ..RuntimeOptions::default() };
+    let runtime = Runtime::with_options(HttpCluster::from_connection(connection), options);
+    let secrets = runtime.reflect::<Secret>(Options::all()).await.unwrap();
+    secrets.synced().await.unwrap();
+    assert_eq!((secrets.store().len(), secrets.status().quarantined.objects.len()), (1, 1));
+    world.server.emit_raw_frame(&kind, &b"{\"type\":\"MODIFIED\",\"object\":canary}"[..]);
+    tracing::info!(status = ?secrets.status(), ?runtime, ?secrets, "reflected");
+    runtime.stop().await;
 }

@@ -61,8 +61,9 @@ fn the_program_ends_when_nobody_reads_what_it_prints() {
 #[test]
 fn a_wrong_argument_is_answered_with_what_to_write() {
     for (arguments, answer) in [
-        (&["--server", "https://user@127.0.0.1:1"][..], "has a user in it"),
-        (&["--server", "127.0.0.1:1"], "write https://HOST:PORT or http://HOST:PORT"),
+        (&["--server", "https://user@127.0.0.1:1"][..], "holds a user or a password"),
+        (&["--server", "127.0.0.1:1"], "write https://HOST:PORT"),
+        (&["--kubeconfig", "/does/not/exist"], "give the path of a kubeconfig"),
         (&["--changes", "none"], "write a number from 0.001 to 10000"),
         (&["--server", "http://127.0.0.1:1", "--seed", "2"], "cannot be used with"),
     ] {
