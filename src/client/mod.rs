@@ -26,7 +26,8 @@ pub use self::connection::{
     ProxyAddress, Scheme, ServerAddress, TlsOptions, Verification,
 };
 pub use self::credentials::{
-    BearerToken, ClientCertificate, CredentialPlugin, PluginOptions, PluginVersion, TokenFile,
+    BearerToken, ClientCertificate, CredentialPlugin, OidcOptions, OidcToken, PluginOptions,
+    PluginVersion, TokenFile,
 };
 pub use self::discovery::{Discovery, GroupProblem, ServedKind};
 pub use self::http::{BudgetOptions, HttpCluster, HttpOptions, Keepalive};

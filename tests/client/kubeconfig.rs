@@ -14,10 +14,10 @@ use crate::credentials::guard;
 use crate::support::{Followed, World, pod};
 
 /// A folder that goes with the test.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("kubeflect-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         Self(folder)
@@ -36,13 +36,13 @@ impl Drop for Folder {
     }
 }
 
-async fn guarded(authority: &Authority, accepted: &Arc<Mutex<&'static str>>) -> World {
+pub(crate) async fn guarded(authority: &Authority, accepted: &Arc<Mutex<&'static str>>) -> World {
     let config = authority.server(&["127.0.0.1"], ClientCertificates::Ignored);
     World::with("127.0.0.1", Some(config), Some(guard(accepted))).await
 }
 
 /// A kubeconfig for the world's front and this user.
-fn kubeconfig(
+pub(crate) fn kubeconfig(
     folder: &Folder,
     world: &World,
     authority: &Authority,
@@ -60,7 +60,7 @@ fn kubeconfig(
     folder.file("config", &config.to_string())
 }
 
-fn load(file: &Path) -> Connection {
+pub(crate) fn load(file: &Path) -> Connection {
     let options = ConfigOptions {
         kubeconfig: Some(file.to_owned()),
         environment: Environment::empty(),

@@ -6,6 +6,7 @@ mod certificates;
 mod credentials;
 mod front;
 mod kubeconfig;
+mod oidc;
 mod patience;
 mod proxies;
 mod secrets;

@@ -6,6 +6,7 @@ mod environment;
 mod error;
 mod in_cluster;
 mod kubeconfig;
+mod oidc;
 mod proxy;
 #[cfg(test)]
 mod testing;

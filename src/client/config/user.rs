@@ -1,14 +1,12 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use k8s_openapi::jiff::Timestamp;
-use kube_client::config::{AuthInfo, AuthProviderConfig, ExecConfig, ExecInteractiveMode};
+use kube_client::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::kubeconfig::{Entry, warn_if_exposed};
-use super::{ConfigError, ConfigOptions, command};
+use super::{ConfigError, ConfigOptions, command, oidc};
 use crate::client::credentials::{
     BearerToken, ClientCertificate, CredentialPair, CredentialPlugin, Half, LONGEST_FILE, Material,
     PluginOptions, PluginVersion, TokenFile, check_identity, check_token, read_capped,
@@ -89,7 +87,7 @@ fn token(
             Err(user.error("auth-provider", "stands beside exec: remove one of them"))
         }
         (Some(exec), None) => Ok(Some(Arc::new(plugin(user, exec, options, cluster)?))),
-        (None, Some(provider)) => Ok(Some(Arc::new(id_token(user, provider)?))),
+        (None, Some(provider)) => Ok(Some(oidc::credentials(user, provider)?)),
         (None, None) => Ok(None),
     }
 }
@@ -166,41 +164,6 @@ fn plugin(
         plugin.cluster = Some(cluster()?);
     }
     Ok(CredentialPlugin::new(plugin))
-}
-
-/// What is left of `auth-provider`: the token OIDC last got, as long as it is good. It is not refreshed.
-fn id_token(
-    user: &Entry<'_, AuthInfo>,
-    provider: &AuthProviderConfig,
-) -> Result<BearerToken, ConfigError> {
-    if provider.name != "oidc" {
-        return Err(user.error(
-            "auth-provider",
-            "is no longer supported by Kubernetes: use the exec plugin of your provider",
-        ));
-    }
-    let refuse = |problem: &str| {
-        let problem = format!(
-            "{problem}, and it is not refreshed here: use an exec plugin such as kubelogin"
-        );
-        user.error("auth-provider.config.id-token", problem)
-    };
-    let token = provider.config.get("id-token").ok_or_else(|| refuse("is missing"))?;
-    let token = check_token(token).map_err(refuse)?;
-    let expires = expiry(token.expose_secret()).ok_or_else(|| refuse("is no token of OIDC"))?;
-    if expires <= Timestamp::now() {
-        return Err(refuse(&format!("has expired at {expires}")));
-    }
-    let what = format!("{}: users[{}].user.auth-provider", user.file.display(), user.name);
-    Ok(BearerToken::until(token, what, Some(expires)))
-}
-
-/// `exp` of a JWT, which is not checked otherwise: the server does that.
-fn expiry(token: &str) -> Option<Timestamp> {
-    let payload = token.split('.').nth(1)?;
-    let payload = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
-    let payload: serde_json::Value = serde_json::from_slice(&payload).ok()?;
-    Timestamp::from_second(payload.get("exp")?.as_i64()?).ok()
 }
 
 fn certificate(user: &Entry<'_, AuthInfo>) -> Result<Option<Shared>, ConfigError> {

@@ -1,7 +1,10 @@
 //! Who we are: tokens, token files, client certificates and plugins, each of which keeps itself fresh.
 
 mod certificate;
+mod lease;
+mod leased;
 mod material;
+mod oidc;
 mod pair;
 mod plugin;
 mod token;
@@ -15,6 +18,8 @@ use secrecy::zeroize::Zeroizing;
 pub use self::certificate::ClientCertificate;
 pub(super) use self::certificate::Material;
 pub(super) use self::material::{Half, check_authority, check_identity};
+pub(super) use self::oidc::expiry;
+pub use self::oidc::{OidcOptions, OidcToken};
 pub(super) use self::pair::CredentialPair;
 pub use self::plugin::{CredentialPlugin, PluginOptions, PluginVersion};
 pub use self::token::{BearerToken, TokenFile};

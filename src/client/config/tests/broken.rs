@@ -123,7 +123,8 @@ fn a_broken_cluster_says_what_to_do() {
 fn a_broken_user_says_what_to_do() {
     const BASIC: &str = "is not supported, no cluster since 1.19 takes it: \
                          use a token, a client certificate or an exec plugin";
-    const REFRESH: &str = "and it is not refreshed here: use an exec plugin such as kubelogin";
+    const REFRESH: &str =
+        "and there is no refresh-token to renew it: use an exec plugin such as kubelogin";
     let folder = Folder::new();
     let (certificate, key) = self_signed(2050);
     folder.write("tls.crt", &certificate);

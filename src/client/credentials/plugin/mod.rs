@@ -1,6 +1,5 @@
 //! Credential plugins: programs that print an `ExecCredential`, as `aws`, `gke-gcloud-auth-plugin` and `kubelogin` do.
 
-mod lease;
 mod output;
 mod process;
 #[cfg(test)]
@@ -11,34 +10,22 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use k8s_openapi::jiff::Timestamp;
 use secrecy::SecretString;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
-use tracing::{debug, warn};
 
-use self::lease::{Lease, Verdict};
-use self::output::Output;
+use super::lease::{Lease, Output};
+use super::leased::{Leased, Renew};
 use crate::client::{ClientIdentity, CredentialError, Credentials};
-use crate::supervision::{Backoff, BackoffOptions};
+use crate::supervision::BackoffOptions;
 
 /// Credentials printed by a program.
 ///
 /// However many ask, it runs once at a time, and again when what it printed expires or is rejected. After a failure, or
 /// when all it prints is rejected, it rests: 0.8 s, 1.6 s and so on up to 30 s. It has no terminal.
 pub struct CredentialPlugin {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    options: PluginOptions,
-    is_rejected: AtomicBool,
-    lease: Mutex<Lease>,
+    leased: Leased<PluginOptions>,
 }
 
 /// How a plugin is run.
@@ -74,63 +61,21 @@ pub enum PluginVersion {
 impl CredentialPlugin {
     /// A plugin that has not run yet.
     pub fn new(options: PluginOptions) -> Self {
-        let what = format!("credential plugin {}", options.command.display());
-        let backoff = Backoff::new(options.backoff, fastrand::Rng::new());
-        let lease = Mutex::new(Lease::new(what, backoff));
-        Self { shared: Arc::new(Shared { options, is_rejected: AtomicBool::new(false), lease }) }
-    }
-
-    /// What `take` takes of good credentials.
-    async fn with<T: Send + 'static>(&self, take: fn(&Lease) -> T) -> Result<T, CredentialError> {
-        {
-            let lease = self.shared.lease.lock().await;
-            match self.shared.verdict(&lease) {
-                Verdict::Use => return Ok(take(&lease)),
-                Verdict::Refuse(error) => return Err(error),
-                Verdict::Run => {}
-            }
-        }
-        // In a task of its own: a request that is given up does not end a run that others wait for.
-        let shared = Arc::clone(&self.shared);
-        let fresh = tokio::spawn(async move {
-            let mut lease = shared.lease.lock().await;
-            shared.refresh(&mut lease).await.map(|()| take(&lease))
-        });
-        fresh.await.unwrap_or_else(|_stopped| {
-            Err(CredentialError {
-                what: format!("credential plugin {}", self.shared.options.command.display()),
-                problem: "was stopped with the runtime".to_owned(),
-            })
-        })
+        let backoff = options.backoff;
+        Self { leased: Leased::new(options, backoff, None) }
     }
 }
 
-impl Shared {
-    fn verdict(&self, lease: &Lease) -> Verdict {
-        lease.verdict(Instant::now(), Timestamp::now(), self.is_rejected.load(Ordering::Acquire))
+impl Renew for PluginOptions {
+    fn what(&self) -> String {
+        format!("credential plugin {}", self.command.display())
     }
 
-    /// Whoever waited for the lock meanwhile finds what the one before has got.
-    async fn refresh(&self, lease: &mut Lease) -> Result<(), CredentialError> {
-        match self.verdict(lease) {
-            Verdict::Use => return Ok(()),
-            Verdict::Refuse(error) => return Err(error),
-            Verdict::Run => {}
-        }
-        self.is_rejected.store(false, Ordering::Release);
-        debug!(command = %self.options.command.display(), "running a credential plugin");
-        let printed = process::run(&self.options).await;
-        let result = printed.and_then(|printed| Output::parse(&printed, self.options.version));
-        lease.ran(result, Instant::now());
-        if let Some(error) = lease.failure() {
-            warn!(%error, "a credential plugin did not work");
-        }
-        match self.verdict(lease) {
-            Verdict::Refuse(error) => Err(error),
-            Verdict::Use => Ok(()),
-            // Its rest is already over: with a tiny backoff.
-            Verdict::Run => lease.failure().cloned().map_or(Ok(()), Err),
-        }
+    fn renew(&self) -> BoxFuture<'_, Result<Output, String>> {
+        Box::pin(async {
+            let printed = process::run(self).await?;
+            Output::parse(&printed, self.version)
+        })
     }
 }
 
@@ -178,21 +123,21 @@ impl PluginVersion {
 
 impl Credentials for CredentialPlugin {
     fn token(&self) -> BoxFuture<'_, Result<Option<SecretString>, CredentialError>> {
-        Box::pin(self.with(|lease| lease.output().and_then(|output| output.token.clone())))
+        Box::pin(self.leased.with(|lease| lease.output().and_then(|output| output.token.clone())))
     }
 
     fn identity(&self) -> BoxFuture<'_, Result<Option<ClientIdentity>, CredentialError>> {
-        Box::pin(self.with(Lease::identity))
+        Box::pin(self.leased.with(Lease::identity))
     }
 
     fn rejected(&self) {
-        self.shared.is_rejected.store(true, Ordering::Release);
+        self.leased.rejected();
     }
 }
 
 impl fmt::Debug for CredentialPlugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CredentialPlugin").field(&self.shared.options).finish()
+        f.debug_tuple("CredentialPlugin").field(self.leased.source()).finish()
     }
 }
 

@@ -1,24 +1,9 @@
-use k8s_openapi::jiff::Timestamp;
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::PluginVersion;
+use crate::client::credentials::lease::{Output, Pair};
 use crate::client::credentials::{check_identity, check_token};
-
-/// What a plugin has printed, checked.
-#[derive(Clone)]
-pub(super) struct Output {
-    pub(super) token: Option<SecretString>,
-    pub(super) pair: Option<Pair>,
-    pub(super) expires: Option<Timestamp>,
-}
-
-/// A certificate and its key, as PEM.
-#[derive(Clone)]
-pub(super) struct Pair {
-    pub(super) certificate: String,
-    pub(super) key: SecretString,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +24,10 @@ struct Status {
 
 impl Output {
     /// Reads an `ExecCredential`. The problem never repeats what was printed.
-    pub(super) fn parse(stdout: &[u8], version: PluginVersion) -> Result<Self, String> {
+    pub(in crate::client::credentials) fn parse(
+        stdout: &[u8],
+        version: PluginVersion,
+    ) -> Result<Self, String> {
         let credential: ExecCredential = serde_json::from_slice(stdout).map_err(|error| {
             // The text of the error would quote what was printed.
             let (line, column) = (error.line(), error.column());

@@ -82,7 +82,7 @@ async fn a_token_that_expires_runs_the_plugin_again() {
         "\"canary-COUNT\",\"expirationTimestamp\":\"2020-01-01T00:00:00Z\"",
     );
     let script = Script::new(&printing(&expired));
-    let error = "credential plugin /bin/sh: printed credentials that have expired: check its clock and its login";
+    let error = "credential plugin /bin/sh: gave credentials that have expired: check its clock and its login";
     assert_eq!(script.token().await, Err(error.to_owned()));
     assert_eq!(script.token().await, Err(error.to_owned()));
     assert_eq!(script.calls(), 1, "it rests");

@@ -1,16 +1,31 @@
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
+use secrecy::SecretString;
 use tokio::time::Instant;
 
-use super::output::Output;
 use crate::client::{ClientIdentity, CredentialError};
 use crate::supervision::Backoff;
 
-/// A plugin is run again this long before its credentials expire.
+/// Credentials are renewed this long before they expire.
 const LEEWAY: Duration = Duration::from_secs(30);
 
-/// What a plugin has given, and when it may be run again. Decides; runs nothing.
+/// What somebody has given, checked.
+#[derive(Clone)]
+pub(super) struct Output {
+    pub(super) token: Option<SecretString>,
+    pub(super) pair: Option<Pair>,
+    pub(super) expires: Option<Timestamp>,
+}
+
+/// A certificate and its key, as PEM.
+#[derive(Clone)]
+pub(super) struct Pair {
+    pub(super) certificate: String,
+    pub(super) key: SecretString,
+}
+
+/// What a plugin or a provider has given, and when it may be asked again. Decides; asks nobody.
 pub(super) struct Lease {
     what: String,
     /// What it gave when it last worked.
@@ -32,15 +47,21 @@ struct Held {
 pub(super) enum Verdict {
     /// What is held is good, or the best there is.
     Use,
-    /// Run the plugin.
+    /// Ask for others.
     Run,
-    /// There is nothing to use, and it is too early to run the plugin again.
+    /// There is nothing to use, and it is too early to ask again.
     Refuse(CredentialError),
 }
 
 impl Lease {
     pub(super) fn new(what: String, backoff: Backoff) -> Self {
         Self { what, held: None, failure: None, backoff, generation: 0 }
+    }
+
+    /// Holds what is known before anybody was asked.
+    pub(super) fn holding(mut self, output: Output, now: Instant) -> Self {
+        self.held = Some(Held { output, generation: self.generation, since: now });
+        self
     }
 
     pub(super) fn verdict(&self, now: Instant, wall: Timestamp, is_rejected: bool) -> Verdict {
@@ -62,7 +83,7 @@ impl Lease {
             (false, _, Some(failure)) => Verdict::Refuse(failure.clone()),
             (false, _, None) => Verdict::Refuse(CredentialError {
                 what: self.what.clone(),
-                problem: "printed credentials that have expired: check its clock and its login"
+                problem: "gave credentials that have expired: check its clock and its login"
                     .to_owned(),
             }),
         }
@@ -141,7 +162,6 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::credentials::plugin::output::Pair;
     use crate::supervision::BackoffOptions;
 
     fn lease() -> Lease {
@@ -223,7 +243,7 @@ mod tests {
     fn credentials_that_have_expired_from_the_start_are_refused() {
         let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
         lease.ran(Ok(output(Some(wall))), now);
-        let problem = "printed credentials that have expired: check its clock and its login";
+        let problem = "gave credentials that have expired: check its clock and its login";
         assert_eq!(lease.verdict(now, wall, false), failure(problem));
         assert_eq!(lease.verdict(now + SECOND, wall, false), Verdict::Run);
     }
