@@ -28,6 +28,15 @@ deny:
 idle:
     cargo bench --bench idle
 
+# A list of 100 000 pods, 600 MB: what it takes beside the objects.
+list-memory:
+    cargo bench --bench list_memory
+
+# Needs cargo-fuzz and a nightly compiler. TARGET is frames, list or kubeconfig.
+fuzz target seconds="60":
+    mkdir -p tests/fuzz/corpus/{{target}}
+    cargo +nightly fuzz run --fuzz-dir tests/fuzz -s none {{target}} tests/fuzz/corpus/{{target}} tests/fuzz/seeds/{{target}} -- -max_total_time={{seconds}}
+
 # Reads while 100 000 objects are listed again.
 relist:
     cargo bench --bench relist
