@@ -110,7 +110,8 @@ impl Status {
     }
 }
 
-fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+/// Go writes an empty list as null.
+pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
     T: Deserialize<'de> + Default,

@@ -84,7 +84,7 @@ pub struct ProxyAddress {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// `user:password`, if the address has them. Never shown.
+    /// `user:password`, if the address has them, without the escapes of an address. Never shown.
     pub userinfo: Option<String>,
 }
 

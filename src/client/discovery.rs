@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::answer::{json_of, require_success};
 use super::path::version_path;
 use super::{Request, Transport};
-use crate::api::ApiError;
+use crate::api::{ApiError, null_as_default};
 use crate::object::{Kind, Scope};
 
 /// Groups and their kinds in two answers, where the server can; some servers want the parameters in this order.
@@ -133,7 +133,7 @@ impl Discovery {
             }
             // A resource without a kind is one whose parts only are served.
             let kinds = version.resources.into_iter().filter_map(|resource| {
-                let answer = resource.response_kind?;
+                let answer = resource.response_kind.filter(|answer| !answer.kind.is_empty())?;
                 let scope = match resource.scope.as_str() {
                     "Cluster" => Scope::Cluster,
                     "Namespaced" => Scope::Namespaced,
@@ -193,7 +193,9 @@ struct Asked {
 impl Asked {
     fn kinds(&self, list: LegacyResources) -> impl Iterator<Item = ServedKind> + '_ {
         // `pods/status` is a part of a pod, not a kind.
-        let whole = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
+        let is_whole =
+            |resource: &LegacyResource| !resource.name.contains('/') && !resource.kind.is_empty();
+        let whole = list.resources.into_iter().filter(is_whole);
         whole.map(|resource| {
             let scope = if resource.namespaced { Scope::Namespaced } else { Scope::Cluster };
             let (group, version) = (self.group.clone(), self.version.clone());
@@ -213,61 +215,81 @@ impl Asked {
 #[serde(default)]
 struct Root {
     /// `APIGroupDiscoveryList`.
+    #[serde(deserialize_with = "null_as_default")]
     items: Vec<AggregatedGroup>,
     /// `APIVersions`.
+    #[serde(deserialize_with = "null_as_default")]
     versions: Vec<String>,
     /// `APIGroupList`.
+    #[serde(deserialize_with = "null_as_default")]
     groups: Vec<LegacyGroup>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct AggregatedGroup {
+    #[serde(deserialize_with = "null_as_default")]
     metadata: GroupName,
+    #[serde(deserialize_with = "null_as_default")]
     versions: Vec<AggregatedVersion>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct GroupName {
+    #[serde(deserialize_with = "null_as_default")]
     name: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct AggregatedVersion {
+    #[serde(deserialize_with = "null_as_default")]
     version: String,
+    #[serde(deserialize_with = "null_as_default")]
     freshness: String,
+    #[serde(deserialize_with = "null_as_default")]
     resources: Vec<AggregatedResource>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct AggregatedResource {
+    #[serde(deserialize_with = "null_as_default")]
     resource: String,
     response_kind: Option<ResponseKind>,
+    #[serde(deserialize_with = "null_as_default")]
     scope: String,
+    #[serde(deserialize_with = "null_as_default")]
     singular_resource: String,
+    #[serde(deserialize_with = "null_as_default")]
     verbs: Vec<String>,
+    #[serde(deserialize_with = "null_as_default")]
     short_names: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ResponseKind {
+    #[serde(deserialize_with = "null_as_default")]
     kind: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct LegacyGroup {
+    #[serde(deserialize_with = "null_as_default")]
     name: String,
+    #[serde(deserialize_with = "null_as_default")]
     versions: Vec<LegacyVersion>,
+    #[serde(deserialize_with = "null_as_default")]
     preferred_version: LegacyVersion,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct LegacyVersion {
+    #[serde(deserialize_with = "null_as_default")]
     version: String,
 }
 
@@ -289,17 +311,24 @@ impl LegacyGroup {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct LegacyResources {
+    #[serde(deserialize_with = "null_as_default")]
     resources: Vec<LegacyResource>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct LegacyResource {
+    #[serde(deserialize_with = "null_as_default")]
     name: String,
+    #[serde(deserialize_with = "null_as_default")]
     singular_name: String,
+    #[serde(deserialize_with = "null_as_default")]
     namespaced: bool,
+    #[serde(deserialize_with = "null_as_default")]
     kind: String,
+    #[serde(deserialize_with = "null_as_default")]
     verbs: Vec<String>,
+    #[serde(deserialize_with = "null_as_default")]
     short_names: Vec<String>,
 }
 

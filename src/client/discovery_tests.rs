@@ -66,11 +66,14 @@ fn aggregated() -> Scripted {
             { "metadata": { "name": "events.k8s.io" }, "versions": [
                 { "version": "v1", "resources": [aggregated_resource("events", "Event", "Namespaced", &["ev"])] },
             ]},
-            { "metadata": { "name": "metrics.k8s.io" }, "versions": [{ "version": "v1beta1", "freshness": "Stale" }] },
+            { "metadata": { "name": "metrics.k8s.io" }, "versions": [{ "version": "v1beta1", "freshness": "Stale", "resources": null }] },
             { "metadata": { "name": "example.com" }, "versions": [
                 { "version": "v1", "resources": [
                     aggregated_resource("widgets", "Widget", "Namespaced", &["pods", "wd"]),
                     { "resource": "parts", "scope": "Namespaced", "verbs": ["get"] },
+                    // As Go writes a resource of which only parts are served.
+                    { "resource": "more-parts", "responseKind": { "group": "", "version": "", "kind": "" },
+                      "scope": "Namespaced", "singularResource": "", "verbs": null },
                 ]},
             ]},
         ])))

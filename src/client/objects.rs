@@ -46,7 +46,7 @@ pub struct Objects<K> {
 }
 
 /// How to change an object without sending the whole of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Patch {
     /// Sets the fields given, and removes those given as null (RFC 7386).
     Merge(Value),
@@ -64,6 +64,18 @@ pub enum Patch {
         /// Whether to take fields that are somebody else's.
         force: bool,
     },
+}
+
+/// Without what it changes: that may be a secret.
+impl fmt::Debug for Patch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Merge(_) => "Merge",
+            Self::Json(_) => "Json",
+            Self::Strategic(_) => "Strategic",
+            Self::Apply { .. } => "Apply",
+        })
+    }
 }
 
 /// How to delete an object.

@@ -102,12 +102,10 @@ impl Runtime {
     /// # Errors
     /// When there is neither, or the one there is can not be used.
     #[cfg(feature = "client")]
-    #[expect(
-        clippy::unused_async,
-        reason = "reading may become asynchronous without breaking anybody"
-    )]
     pub async fn connect() -> Result<Self> {
-        let connection = crate::client::Connection::infer()?;
+        // Reads files, which may be far away.
+        let read = tokio::task::spawn_blocking(crate::client::Connection::infer);
+        let connection = read.await.map_err(|_stopped| Error::Stopped)??;
         Ok(Self::new(crate::client::HttpCluster::from_connection(connection)))
     }
 

@@ -199,6 +199,8 @@ pub(crate) struct TestCredentials {
 pub(crate) struct CredentialState {
     pub(crate) tokens: Vec<&'static str>,
     pub(crate) identity: Option<ClientIdentity>,
+    /// Takes the place of `identity` when that is rejected.
+    pub(crate) successor: Option<ClientIdentity>,
     pub(crate) rejections: usize,
 }
 
@@ -234,6 +236,9 @@ impl Credentials for TestCredentials {
     fn rejected(&self) {
         let mut state = self.state.lock().unwrap();
         state.rejections += 1;
+        if let Some(successor) = state.successor.take() {
+            state.identity = Some(successor);
+        }
         if state.tokens.len() > 1 {
             state.tokens.remove(0);
         }

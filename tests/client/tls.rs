@@ -159,6 +159,27 @@ async fn a_client_certificate_is_replaced_while_a_watch_runs() {
 }
 
 #[actix::test]
+async fn a_client_certificate_that_is_refused_is_replaced_at_once() {
+    let authority = Authority::new("test");
+    let refusals = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let gate = Arc::new(move |_head: &str| {
+        let is_first = refusals.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+        is_first
+            .then(|| b"HTTP/1.1 401 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec())
+    });
+    let config = authority.server(&["127.0.0.1"], REQUIRED);
+    let world = World::with("127.0.0.1", Some(config), Some(gate)).await;
+    let (first, first_shown) = authority.client("jane", 1);
+    let (second, second_shown) = authority.client("jane", 2);
+    let credentials = TestCredentials::identity(first);
+    credentials.state.lock().unwrap().successor = Some(second);
+    let mut connection = trusting(world.connection(Scheme::Https, "127.0.0.1"), &authority.pem());
+    connection.credentials = Arc::<TestCredentials>::clone(&credentials);
+    assert_eq!(list(connection).await.unwrap().0, 200);
+    assert_eq!(world.front.clients(), [first_shown, second_shown]);
+}
+
+#[actix::test]
 async fn a_connection_is_used_again_until_the_certificate_is_another() {
     let authority = Authority::new("test");
     let config = authority.server(&["127.0.0.1"], REQUIRED);

@@ -53,6 +53,15 @@ pub(super) enum Verdict {
     Refuse(CredentialError),
 }
 
+/// Why others were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// There were none, or they were about to expire.
+    Due,
+    /// The server did not accept them.
+    Rejected,
+}
+
 impl Lease {
     pub(super) fn new(what: String, backoff: Backoff) -> Self {
         Self { what, held: None, failure: None, backoff, generation: 0 }
@@ -98,8 +107,14 @@ impl Lease {
         if is_calm { None } else { self.backoff.due() }
     }
 
-    /// The plugin has been run.
-    pub(super) fn ran(&mut self, result: Result<Output, String>, now: Instant) {
+    /// Whether what is held has not expired.
+    pub(super) fn is_good(&self, wall: Timestamp) -> bool {
+        let is_good = |held: &Held| held.output.expires.is_none_or(|expires| wall < expires);
+        self.held.as_ref().is_some_and(is_good)
+    }
+
+    /// Others were asked for.
+    pub(super) fn ran(&mut self, result: Result<Output, String>, reason: Reason, now: Instant) {
         if let Some(held) = &self.held
             && self.failure.is_none()
         {
@@ -108,8 +123,8 @@ impl Lease {
         let _delay: Duration = self.backoff.next(now);
         match result {
             Ok(output) => {
-                if self.failure.take().is_some() {
-                    // It works again; only what it gives may still be refused.
+                if self.failure.take().is_some() || reason == Reason::Due {
+                    // It works; only what it gives may still be refused.
                     self.backoff.reset();
                     let _delay: Duration = self.backoff.next(now);
                 }
@@ -186,7 +201,7 @@ mod tests {
     fn a_plugin_runs_again_shortly_before_its_credentials_expire() {
         let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
         assert_eq!(lease.verdict(now, wall, false), Verdict::Run);
-        lease.ran(Ok(output(Some(wall + 100 * SECOND))), now);
+        lease.ran(Ok(output(Some(wall + 100 * SECOND))), Reason::Rejected, now);
         assert_eq!(lease.verdict(now + 69 * SECOND, wall + 69 * SECOND, false), Verdict::Use);
         assert_eq!(lease.verdict(now + 70 * SECOND, wall + 70 * SECOND, false), Verdict::Run);
     }
@@ -194,7 +209,7 @@ mod tests {
     #[test]
     fn credentials_without_an_end_are_used_until_they_are_rejected() {
         let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
-        lease.ran(Ok(output(None)), now);
+        lease.ran(Ok(output(None)), Reason::Rejected, now);
         assert_eq!(lease.verdict(now + 9999 * SECOND, wall, false), Verdict::Use);
         assert_eq!(lease.verdict(now + SECOND, wall, true), Verdict::Run);
     }
@@ -205,7 +220,7 @@ mod tests {
         for delay in [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000] {
             let delay = Duration::from_millis(delay);
             assert_eq!(lease.verdict(now, wall, false), Verdict::Run);
-            lease.ran(Err("is broken".to_owned()), now);
+            lease.ran(Err("is broken".to_owned()), Reason::Rejected, now);
             assert_eq!(
                 lease.verdict(now + delay - Duration::from_millis(1), wall, false),
                 failure("is broken")
@@ -217,10 +232,10 @@ mod tests {
     #[test]
     fn a_failing_plugin_leaves_what_is_still_good() {
         let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
-        lease.ran(Ok(output(Some(wall + 40 * SECOND))), now);
+        lease.ran(Ok(output(Some(wall + 40 * SECOND))), Reason::Rejected, now);
         let (now, wall) = (now + 20 * SECOND, wall + 20 * SECOND);
         assert_eq!(lease.verdict(now, wall, false), Verdict::Run);
-        lease.ran(Err("is broken".to_owned()), now);
+        lease.ran(Err("is broken".to_owned()), Reason::Rejected, now);
         assert_eq!(lease.verdict(now, wall, false), Verdict::Use);
         assert_eq!(lease.verdict(now, wall + 20 * SECOND, false), failure("is broken"));
     }
@@ -228,21 +243,21 @@ mod tests {
     #[test]
     fn a_plugin_whose_tokens_are_all_rejected_is_not_run_in_a_loop() {
         let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
-        lease.ran(Ok(output(None)), now);
+        lease.ran(Ok(output(None)), Reason::Rejected, now);
         assert_eq!(lease.verdict(now, wall, true), Verdict::Use);
-        lease.ran(Ok(output(None)), now + SECOND);
+        lease.ran(Ok(output(None)), Reason::Rejected, now + SECOND);
         assert_eq!(lease.verdict(now + 2 * SECOND, wall, true), Verdict::Use);
         assert_eq!(lease.verdict(now + 3 * SECOND, wall, true), Verdict::Run);
-        lease.ran(Ok(output(None)), now + 3 * SECOND);
+        lease.ran(Ok(output(None)), Reason::Rejected, now + 3 * SECOND);
         assert_eq!(lease.verdict(now + 124 * SECOND, wall, true), Verdict::Run);
-        lease.ran(Ok(output(None)), now + 124 * SECOND);
+        lease.ran(Ok(output(None)), Reason::Rejected, now + 124 * SECOND);
         assert_eq!(lease.verdict(now + 125 * SECOND, wall, true), Verdict::Run, "calm starts over");
     }
 
     #[test]
     fn credentials_that_have_expired_from_the_start_are_refused() {
         let (mut lease, now, wall) = (lease(), Instant::now(), Timestamp::now());
-        lease.ran(Ok(output(Some(wall))), now);
+        lease.ran(Ok(output(Some(wall))), Reason::Rejected, now);
         let problem = "gave credentials that have expired: check its clock and its login";
         assert_eq!(lease.verdict(now, wall, false), failure(problem));
         assert_eq!(lease.verdict(now + SECOND, wall, false), Verdict::Run);
@@ -253,9 +268,21 @@ mod tests {
         let (mut lease, now) = (lease(), Instant::now());
         let pair = |name: &str| Pair { certificate: name.to_owned(), key: name.into() };
         let generations = ["a", "a", "b", "b"].map(|name| {
-            lease.ran(Ok(Output { pair: Some(pair(name)), ..output(None) }), now);
+            lease.ran(Ok(Output { pair: Some(pair(name)), ..output(None) }), Reason::Due, now);
             lease.identity().map(|identity| identity.generation)
         });
         assert_eq!(generations, [Some(1), Some(1), Some(2), Some(2)]);
+    }
+
+    #[test]
+    fn short_lives_that_end_by_themselves_are_renewed_for_ever() {
+        let (mut lease, mut now, mut wall) = (lease(), Instant::now(), Timestamp::now());
+        for round in 0..20 {
+            assert_eq!(lease.verdict(now, wall, false), Verdict::Run, "round {round}");
+            lease.ran(Ok(output(Some(wall + 45 * SECOND))), Reason::Due, now);
+            assert_eq!(lease.verdict(now, wall, false), Verdict::Use, "round {round}");
+            (now, wall) = (now + 16 * SECOND, wall + 16 * SECOND);
+            assert!(lease.is_good(wall), "while another is asked for");
+        }
     }
 }

@@ -1,13 +1,12 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use k8s_openapi::jiff::Timestamp;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use super::lease::{Lease, Output, Verdict};
+use super::lease::{Lease, Output, Reason, Verdict};
 use crate::client::CredentialError;
 use crate::supervision::{Backoff, BackoffOptions};
 
@@ -31,7 +30,10 @@ pub(super) struct Leased<R> {
 struct Shared<R> {
     source: R,
     is_rejected: AtomicBool,
+    /// Never held while anybody is asked.
     lease: Mutex<Lease>,
+    /// Held by the one who asks.
+    asking: tokio::sync::Mutex<()>,
 }
 
 impl<R: Renew> Leased<R> {
@@ -42,8 +44,13 @@ impl<R: Renew> Leased<R> {
             Some(held) => lease.holding(held, Instant::now()),
             None => lease,
         };
-        let is_rejected = AtomicBool::new(false);
-        Self { shared: Arc::new(Shared { source, is_rejected, lease: Mutex::new(lease) }) }
+        let shared = Shared {
+            source,
+            is_rejected: AtomicBool::new(false),
+            lease: Mutex::new(lease),
+            asking: tokio::sync::Mutex::new(()),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     pub(super) fn source(&self) -> &R {
@@ -55,50 +62,68 @@ impl<R: Renew> Leased<R> {
     }
 
     /// What `take` takes of good credentials.
-    pub(super) async fn with<T: Send + 'static>(
-        &self,
-        take: fn(&Lease) -> T,
-    ) -> Result<T, CredentialError> {
-        {
-            let lease = self.shared.lease.lock().await;
+    pub(super) async fn with<T>(&self, take: fn(&Lease) -> T) -> Result<T, CredentialError> {
+        let still_good = {
+            let lease = self.shared.lease();
             match self.shared.verdict(&lease) {
                 Verdict::Use => return Ok(take(&lease)),
                 Verdict::Refuse(error) => return Err(error),
-                Verdict::Run => {}
+                Verdict::Run => {
+                    let is_good = !self.shared.is_rejected() && lease.is_good(Timestamp::now());
+                    is_good.then(|| take(&lease))
+                }
             }
-        }
+        };
         // In a task of its own: a request that is given up does not end a renewal that others wait for.
         let shared = Arc::clone(&self.shared);
-        let fresh = tokio::spawn(async move {
-            let mut lease = shared.lease.lock().await;
-            shared.refresh(&mut lease).await.map(|()| take(&lease))
-        });
-        fresh.await.unwrap_or_else(|_stopped| {
+        let renewal = tokio::spawn(async move { shared.renew().await });
+        // What will expire soon is good until then: nobody waits for its successor.
+        if let Some(good) = still_good {
+            return Ok(good);
+        }
+        let stopped = |_stopped| {
             let problem = "was stopped with the runtime".to_owned();
             Err(CredentialError { what: self.shared.source.what(), problem })
-        })
+        };
+        renewal.await.unwrap_or_else(stopped)?;
+        Ok(take(&self.shared.lease()))
     }
 }
 
 impl<R: Renew> Shared<R> {
-    fn verdict(&self, lease: &Lease) -> Verdict {
-        lease.verdict(Instant::now(), Timestamp::now(), self.is_rejected.load(Ordering::Acquire))
+    /// A lease is changed in one step, so it is whole even if poisoned.
+    fn lease(&self) -> MutexGuard<'_, Lease> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever waited for the lock meanwhile finds what the one before has got.
-    async fn refresh(&self, lease: &mut Lease) -> Result<(), CredentialError> {
-        match self.verdict(lease) {
+    fn is_rejected(&self) -> bool {
+        self.is_rejected.load(Ordering::Acquire)
+    }
+
+    fn verdict(&self, lease: &Lease) -> Verdict {
+        lease.verdict(Instant::now(), Timestamp::now(), self.is_rejected())
+    }
+
+    /// Whoever waited meanwhile finds what the one before has got.
+    async fn renew(&self) -> Result<(), CredentialError> {
+        let _one_at_a_time = self.asking.lock().await;
+        match self.verdict(&self.lease()) {
             Verdict::Use => return Ok(()),
             Verdict::Refuse(error) => return Err(error),
             Verdict::Run => {}
         }
-        self.is_rejected.store(false, Ordering::Release);
         debug!(source = self.source.what(), "renewing credentials");
-        lease.ran(self.source.renew().await, Instant::now());
+        let result = self.source.renew().await;
+        let reason = match self.is_rejected.swap(false, Ordering::AcqRel) {
+            true => Reason::Rejected,
+            false => Reason::Due,
+        };
+        let mut lease = self.lease();
+        lease.ran(result, reason, Instant::now());
         if let Some(error) = lease.failure() {
             warn!(%error, "credentials could not be renewed");
         }
-        match self.verdict(lease) {
+        match self.verdict(&lease) {
             Verdict::Refuse(error) => Err(error),
             Verdict::Use => Ok(()),
             // Its rest is already over: with a tiny backoff.

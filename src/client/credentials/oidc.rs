@@ -88,7 +88,10 @@ impl Renew for Provider {
         Box::pin(async move {
             // awc stays on one thread, which must not be one of an application.
             let asked = move || actix_rt::System::new().block_on(ask(&options, &refresh_token));
-            let asked = tokio::task::spawn_blocking(asked).await;
+            let asked = tokio::task::spawn_blocking(asked);
+            // Two requests; and the thread may hang in a lookup of a name, which nothing ends.
+            let asked = tokio::time::timeout(3 * PATIENCE, asked).await;
+            let asked = asked.map_err(|_elapsed| "did not answer in time")?;
             let answer = asked.unwrap_or_else(|_panicked| Err("could not be asked".to_owned()))?;
             let token = check_token(&answer.id_token)
                 .map_err(|problem| format!("gave an ID token that {problem}"))?;

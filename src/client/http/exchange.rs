@@ -63,22 +63,26 @@ impl Arbiter {
         let token = self.token().await?;
         let mut answer = self.attempt(&request, purpose, token.as_ref()).await?;
         if answer.status().as_u16() == 401 {
-            if let Some(tls) = &self.shared.tls {
-                tls.expire();
-            }
-            if let Some(renewed) = self.renewed(token.as_ref()).await? {
-                answer = self.attempt(&request, purpose, Some(&renewed)).await?;
+            match &token {
+                Some(refused) => {
+                    if let Some(renewed) = self.renewed(refused).await? {
+                        answer = self.attempt(&request, purpose, Some(&renewed)).await?;
+                    }
+                }
+                None if self.has_other_identity().await? => {
+                    answer = self.attempt(&request, purpose, None).await?;
+                }
+                None => {}
             }
         }
         self.response(answer, purpose, permit)
     }
 
     /// Another token than the one that was not accepted, if there is one.
-    async fn renewed(
-        &self,
-        refused: Option<&SecretString>,
-    ) -> Result<Option<SecretString>, ApiError> {
-        let Some(refused) = refused else { return Ok(None) };
+    async fn renewed(&self, refused: &SecretString) -> Result<Option<SecretString>, ApiError> {
+        if let Some(tls) = &self.shared.tls {
+            tls.expire();
+        }
         let is_other = |token: &SecretString| token.expose_secret() != refused.expose_secret();
         // Others may have been refused before us: then there is another one already.
         if let Some(token) = self.token().await?.filter(is_other) {
@@ -86,6 +90,15 @@ impl Arbiter {
         }
         self.shared.connection.credentials.rejected();
         Ok(self.token().await?.filter(is_other))
+    }
+
+    /// Whether there is another client certificate than the one that was not accepted.
+    async fn has_other_identity(&self) -> Result<bool, ApiError> {
+        let Some(tls) = &self.shared.tls else { return Ok(false) };
+        let refused = tls.current().await.map_err(|error| not_had(&error))?.number;
+        self.shared.connection.credentials.rejected();
+        tls.expire();
+        Ok(tls.current().await.map_err(|error| not_had(&error))?.number != refused)
     }
 
     async fn token(&self) -> Result<Option<SecretString>, ApiError> {
@@ -220,9 +233,21 @@ impl Arbiter {
             tracing::debug!(?fairness, "too many requests");
         }
         let encoding = headers::text(fields, header::CONTENT_ENCODING).unwrap_or("identity");
-        let is_gzip = match encoding.trim() {
+        let is_gzip = match encoding.trim().to_ascii_lowercase().as_str() {
             "identity" | "" => false,
-            "gzip" if purpose == Purpose::List => true,
+            "gzip" | "x-gzip" => true,
+            // What is wrong is in the status; what was said about it is lost.
+            _ if !answer.status().is_success() => {
+                let retry_after = headers::retry_after(fields);
+                let body = futures::stream::empty().boxed_local();
+                return Ok(Response {
+                    status,
+                    content_type: String::new(),
+                    retry_after,
+                    fairness,
+                    body,
+                });
+            }
             other => {
                 let problem =
                     format!("the answer is encoded as {other:?}, which was not asked for");

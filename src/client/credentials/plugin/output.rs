@@ -1,3 +1,4 @@
+use k8s_openapi::jiff::Timestamp;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -52,10 +53,11 @@ impl Output {
             })
             .transpose()?;
         let full = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let mut ends = None;
         let pair = match (full(status.client_certificate_data), full(status.client_key_data)) {
             (None, None) => None,
             (Some(certificate), Some(key)) => {
-                check_identity(certificate.as_bytes(), key.as_bytes()).map_err(
+                ends = check_identity(certificate.as_bytes(), key.as_bytes()).map_err(
                     |(_half, problem)| {
                         format!("printed a certificate and a key of which one {problem}")
                     },
@@ -72,12 +74,14 @@ impl Output {
         if token.is_none() && pair.is_none() {
             return Err("printed neither a token nor a client certificate".to_owned());
         }
-        let expires = match status.expiration_timestamp {
+        let stated: Option<Timestamp> = match status.expiration_timestamp {
             None => None,
             Some(text) => Some(text.parse().map_err(
                 |_malformed| "printed an expirationTimestamp that is no time of RFC 3339",
             )?),
         };
+        // A certificate ends when it says so, whatever is stated beside it.
+        let expires = stated.into_iter().chain(ends).min();
         Ok(Self { token, pair, expires })
     }
 }
