@@ -22,6 +22,8 @@ pub(crate) struct Authority {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClientCertificates {
     Ignored,
+    /// As kube-apiserver does: every client is asked, and may have none.
+    Optional,
     Required,
 }
 
@@ -66,11 +68,14 @@ impl Authority {
             .unwrap();
         let builder = match clients {
             ClientCertificates::Ignored => builder.with_no_client_auth(),
-            ClientCertificates::Required => {
+            ClientCertificates::Optional | ClientCertificates::Required => {
                 let mut roots = RootCertStore::empty();
                 roots.add(self.issuer.der().clone()).unwrap();
-                let verifier =
+                let mut verifier =
                     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                if clients == ClientCertificates::Optional {
+                    verifier = verifier.allow_unauthenticated();
+                }
                 builder.with_client_cert_verifier(verifier.build().unwrap())
             }
         };

@@ -159,6 +159,24 @@ async fn a_client_certificate_is_replaced_while_a_watch_runs() {
 }
 
 #[actix::test]
+async fn a_server_that_asks_for_a_certificate_and_needs_none_is_not_suspected_when_it_hangs_up() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let authority = Authority::new("test");
+    let is_down = Arc::new(AtomicBool::new(false));
+    let hang_up = Arc::clone(&is_down);
+    let gate = Arc::new(move |_head: &str| hang_up.load(Ordering::Relaxed).then(Vec::new));
+    let config = authority.server(&["127.0.0.1"], ClientCertificates::Optional);
+    let world = World::with("127.0.0.1", Some(config), Some(gate)).await;
+    let connection = trusting(world.connection(Scheme::Https, "127.0.0.1"), &authority.pem());
+    let transport = HttpCluster::from_connection(connection).connect().unwrap();
+    let answer = transport.send(Request::get("/api/v1/pods")).await.unwrap();
+    assert_eq!(read(answer).await.unwrap().0, 200);
+    is_down.store(true, Ordering::Relaxed);
+    let error = transport.send(Request::get("/api/v1/pods")).await.unwrap_err();
+    assert!(!whole(&error).contains("client-certificate"), "{}", whole(&error));
+}
+
+#[actix::test]
 async fn a_client_certificate_that_is_refused_is_replaced_at_once() {
     let authority = Authority::new("test");
     let refusals = Arc::new(std::sync::atomic::AtomicUsize::new(0));

@@ -63,8 +63,10 @@ impl AsyncRead for Stream {
         let length = buffer.filled().len() - before;
         Poll::Ready(match read {
             Ok(()) if length > 0 => {
-                if let Self::Tls { heard, .. } = &mut *self {
-                    *heard = Heard::Something;
+                if let Self::Tls { heard, trust, .. } = &mut *self
+                    && std::mem::replace(heard, Heard::Something) == Heard::Nothing
+                {
+                    trust.answered();
                 }
                 Ok(())
             }

@@ -157,9 +157,17 @@ impl Trust {
         &self.shown_name
     }
 
-    /// Whether the server asked for a client certificate and we had none.
+    /// Whether the server asked for a client certificate, we had none, and that may be why it does not answer.
     pub(super) fn misses_identity(&self) -> bool {
-        self.identity.key.is_none() && self.identity.asked.load(Ordering::Relaxed)
+        let identity = &self.identity;
+        identity.key.is_none()
+            && identity.asked.load(Ordering::Relaxed)
+            && !identity.answered.load(Ordering::Relaxed)
+    }
+
+    /// The server answered: it asks every client for a certificate, and needs none.
+    pub(super) fn answered(&self) {
+        self.identity.answered.store(true, Ordering::Relaxed);
     }
 }
 
@@ -168,6 +176,8 @@ impl Trust {
 struct Identity {
     key: Option<Arc<CertifiedKey>>,
     asked: AtomicBool,
+    /// Whether a server said anything after a handshake.
+    answered: AtomicBool,
 }
 
 impl Identity {
@@ -176,7 +186,11 @@ impl Identity {
         provider: &CryptoProvider,
     ) -> Result<Self, CredentialError> {
         let key = identity.map(|identity| certified_key(identity, provider)).transpose()?;
-        Ok(Self { key: key.map(Arc::new), asked: AtomicBool::new(false) })
+        Ok(Self {
+            key: key.map(Arc::new),
+            asked: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
+        })
     }
 }
 
