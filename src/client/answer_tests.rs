@@ -166,3 +166,22 @@ async fn a_body_beyond_the_cap_is_an_error() {
     let body = stream::iter([Ok(Bytes::from_static(b"12345678"))]).boxed_local();
     assert!(read_body(body, 7).await.is_err());
 }
+
+#[tokio::test]
+async fn of_an_error_that_never_ends_only_the_beginning_is_read() {
+    let line = Bytes::from_static(b"the server is on fire and tells at length, ");
+    let endless = Response {
+        body: stream::repeat_with(move || Ok(line.clone())).boxed_local(),
+        ..response(503, "")
+    };
+    let error = require_success(endless).await.unwrap_err();
+    assert!(matches!(error, ApiError::Unavailable { code: 503, .. }), "{error}");
+    assert!(error.to_string().len() < 400, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_whose_body_never_comes_is_told_by_its_status() {
+    let silent = Response { body: stream::pending().boxed_local(), ..response(403, "") };
+    let error = require_success(silent).await.unwrap_err();
+    assert!(matches!(error, ApiError::Forbidden { .. }), "{error}");
+}
