@@ -19,6 +19,7 @@ const STREAMING: [(&str, &str); 3] = [
 async fn a_silenced_watch_has_no_events_no_bookmarks_and_no_end_and_then_goes_on() {
     let server = server_with(&["a"]);
     let mut reader = watch(&server, PODS, &BOOKMARKED).await;
+    assert!(reader.is_silent_for(Duration::from_secs(1)).await, "it is being read");
     server.silence_watches(true);
     server.create(pod("b", json!({}))).unwrap();
     server.cut_watches();
