@@ -188,9 +188,7 @@ impl<K: Resource> DeltaFifoStore<K> {
         if self.epoch != Some(epoch) {
             return Committed::Outdated;
         }
-        let mut staged = mem::take(&mut self.staged);
-        let risen = staged.drop_all(|item| self.history.has_ended(item));
-        self.odd(|odd| odd.resurrections += risen);
+        let staged = mem::take(&mut self.staged);
         let course = match self.history.begin_anew(resource_version.clone(), older) {
             Ok(course) => course,
             Err(error) => {

@@ -72,7 +72,8 @@ impl History {
         }
     }
 
-    /// Takes a list of this version.
+    /// Takes a list of this version. What it has is there, whatever ended before: should the server have gone back and
+    /// come past us again, nothing else would tell.
     ///
     /// # Errors
     /// When it would lead back and must not.
@@ -94,7 +95,7 @@ impl History {
     }
 
     /// Whether this state is of an object whose end was told, and not of a later one.
-    pub(super) fn has_ended<K: Resource>(&self, item: &Item<K>) -> bool {
+    fn has_ended<K: Resource>(&self, item: &Item<K>) -> bool {
         let ended = item.uid().and_then(|uid| self.graves.ended.get(uid));
         ended.is_some_and(|ended| item.resource_version().is_some_and(|told| told <= *ended))
     }

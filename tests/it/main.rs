@@ -15,6 +15,7 @@ mod recovery;
 mod rewind;
 mod runtime;
 mod silence;
+mod storm;
 mod subscribers;
 mod support;
 mod tidy;
