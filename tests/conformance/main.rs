@@ -7,6 +7,7 @@ mod controller;
 mod delta_fifo;
 mod in_order;
 mod indexer;
+mod queues;
 mod reflector_lists;
 mod reflector_stops;
 mod reflector_watches;
