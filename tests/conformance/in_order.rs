@@ -257,6 +257,32 @@ fn a_resync_leaves_waiting_objects_alone_unless_it_is_atomic() {
 
 /// client-go: TestRealFIFO_transformer
 #[test]
+fn every_object_but_tombstones_is_transformed_once() {
+    let add_thousand = Transform::new(|mut thing: Thing| {
+        thing.version = format!("1{:0>3}", thing.version);
+        Ok(thing)
+    });
+    let mut fifo = DeltaFifo::new(Discipline::InOrder, Some(add_thousand));
+    let cache = known(&[("gone", 1006)]);
+    fifo.add(thing("foo", 10)).unwrap();
+    fifo.update(thing("foo", 12)).unwrap();
+    fifo.delete(thing("foo", 15), &cache).unwrap();
+    fifo.add(thing("bar", 16)).unwrap();
+    assert!(fifo.replace(things(&[("baz", 17)]), BTreeSet::new(), None, &cache).is_empty());
+    let expected = [
+        "Added foo1010",
+        "Updated foo1012",
+        "Deleted foo1015",
+        "Added bar1016",
+        "Deleted T(bar1016)",
+        "Deleted T(gone1006)",
+        "Replaced baz1017",
+    ];
+    assert_eq!(drain(&mut fifo), expected);
+}
+
+/// client-go: TestRealFIFO_transformer
+#[test]
 fn every_object_of_a_list_is_transformed_once() {
     let mark = Transform::new(|mut thing: Thing| {
         thing.version.push('0');
