@@ -14,9 +14,11 @@ mod reflector_watches;
 mod script;
 mod shared_informer;
 mod shared_informer_life;
-mod smaller;
+mod sources;
+mod store;
 mod streaming_list;
 mod support;
+mod waiting;
 #[path = "../it/support.rs"]
 #[allow(dead_code, reason = "the words of the integration tests, not all of which are needed here")]
 mod words;
