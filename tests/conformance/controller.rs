@@ -128,7 +128,9 @@ fn only_changes_that_happened_are_told_and_every_deletion_is() {
         let pods = world.reflect().await;
         let colour = |pod: &Pod| pod.metadata.labels.as_ref().unwrap()["colour"].clone();
         let say = move |event| match event {
-            ResourceEvent::Updated { old, new, .. } => Some(format!("{}-{}", colour(&old), colour(&new))),
+            ResourceEvent::Updated { old, new, .. } => {
+                Some(format!("{}-{}", colour(&old), colour(&new)))
+            }
             ResourceEvent::Deleted { .. } => Some("deleted".to_owned()),
             ResourceEvent::Added { .. } | ResourceEvent::Synced => None,
         };
@@ -175,7 +177,12 @@ fn a_panic_of_a_subscriber_stays_with_it_ct_6() {
 
 /// How often an object went through the transform.
 fn passes(pod: &Pod) -> usize {
-    pod.metadata.labels.iter().flat_map(|labels| labels.keys()).filter(|key| key.starts_with("pass")).count()
+    pod.metadata
+        .labels
+        .iter()
+        .flat_map(|labels| labels.keys())
+        .filter(|key| key.starts_with("pass"))
+        .count()
 }
 
 /// client-go: TestTransformingInformer
@@ -281,9 +288,7 @@ fn what_is_refused_is_told_to_nobody_and_costs_nothing_beside_it_ct_12() {
 }
 
 /// Says each event, and stops at once if the cache does not show it yet.
-fn looking(
-    pods: &Reflector<Pod>,
-) -> (Recipient<ResourceEvent<Pod>>, Arc<Mutex<Vec<String>>>) {
+fn looking(pods: &Reflector<Pod>) -> (Recipient<ResourceEvent<Pod>>, Arc<Mutex<Vec<String>>>) {
     let store: Store<Pod> = pods.store().clone();
     noting(move |event| {
         let shown = event.key().and_then(|key| store.get(&key)).map(|pod| version(&pod));

@@ -131,7 +131,10 @@ fn an_object_is_found_under_each_of_its_values() {
     put(&mut indexer, filed("tre", "ernie,elmo", 3));
     assert_eq!(keys(&indexer, "ernie"), ["one", "tre"]);
     assert_eq!(keys(&indexer, "bert"), ["one", "two"]);
-    assert_eq!((keys(&indexer, "elmo"), keys(&indexer, "oscar")), (vec!["tre".to_owned()], vec!["two".to_owned()]));
+    assert_eq!(
+        (keys(&indexer, "elmo"), keys(&indexer, "oscar")),
+        (vec!["tre".to_owned()], vec!["two".to_owned()])
+    );
     assert_eq!(keys(&indexer, "unknown"), [""; 0]);
     let values: Vec<String> = indexer.index_values("uid").iter().map(ToString::to_string).collect();
     assert_eq!(values, ["bert", "elmo", "ernie", "oscar"]);

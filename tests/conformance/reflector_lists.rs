@@ -158,7 +158,8 @@ fn a_page_size_is_kept_on_every_page_pg_3() {
 fn a_position_the_server_forgot_is_followed_at_once_by_the_newest_ref_11() {
     on_a_paused_clock(async {
         let objects: Vec<(String, u64)> = (1..=8).map(|n| (format!("p{n}"), n)).collect();
-        let objects: Vec<(&str, u64)> = objects.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+        let objects: Vec<(&str, u64)> =
+            objects.iter().map(|(name, n)| (name.as_str(), *n)).collect();
         let source = Source::new()
             .lists(page(10, &objects[..4]))
             .watch_fails(expired())
@@ -285,7 +286,10 @@ fn what_states_another_type_is_set_aside_ref_12_ref_16() {
             item(object)
         };
         let mut untyped = pod("untyped");
-        untyped.as_object_mut().unwrap().retain(|field, _| field != "apiVersion" && field != "kind");
+        untyped
+            .as_object_mut()
+            .unwrap()
+            .retain(|field, _| field != "apiVersion" && field != "kind");
         let items = vec![
             typed("pod", "v1", "Pod"),
             item(untyped),

@@ -48,7 +48,10 @@ fn an_error_that_is_no_status_ends_the_watch_and_nothing_else_ref_35() {
         assert_eq!(world.server.open_watches(), 0);
         world.touch("a");
         pass(5).await;
-        assert_eq!((world.server.open_watches(), world.seen("watch"), world.seen("list")), (1, 2, 1));
+        assert_eq!(
+            (world.server.open_watches(), world.seen("watch"), world.seen("list")),
+            (1, 2, 1)
+        );
         assert_eq!(told(&log), ["updated a"]);
         assert_eq!(cached(&pods), world.truth());
     });
@@ -121,7 +124,10 @@ fn a_refused_connection_is_tried_again_with_backoff_for_as_long_as_it_takes_ref_
             let pods = source.reflect(Options::all().backoff(backoff)).await;
             pass(10).await;
             assert_eq!(pods.store().len(), 1);
-            assert_eq!(source.asked(), [vec!["list limit=500"], vec![WATCH_AT_1; refusals + 1]].concat());
+            assert_eq!(
+                source.asked(),
+                [vec!["list limit=500"], vec![WATCH_AT_1; refusals + 1]].concat()
+            );
             let waited: Duration = source.gaps()[1..].iter().sum();
             assert!(
                 waited >= milliseconds(least) && waited <= milliseconds(most),
@@ -187,7 +193,8 @@ fn a_busy_server_is_given_time_whether_it_says_so_before_or_in_a_stream_ref_25()
 fn a_busy_server_is_not_listed_again_ref_23() {
     on_a_paused_clock(async {
         let busy = || status(429, "TooManyRequests");
-        let source = (0..4).fold(Source::new().lists(page(1, &[])), |source, _| source.watch_fails(busy()));
+        let source =
+            (0..4).fold(Source::new().lists(page(1, &[])), |source, _| source.watch_fails(busy()));
         let _pods = source.reflect(Options::all()).await;
         pass(60).await;
         assert_eq!(source.asked(), [vec!["list limit=500"], vec![WATCH_AT_1; 5]].concat());
@@ -288,7 +295,8 @@ fn a_watch_is_asked_to_last_for_once_to_twice_the_least_ref_22() {
     on_a_paused_clock(async {
         let half_an_hour = Options::all().watch_timeout(Duration::from_secs(1_800));
         for (options, least) in [(Options::all(), 300), (half_an_hour, 1_800)] {
-            let source = (0..20).fold(Source::new().lists(page(1, &[])), |source, _| source.watch_fails(refused()));
+            let source = (0..20)
+                .fold(Source::new().lists(page(1, &[])), |source, _| source.watch_fails(refused()));
             let _pods = source.reflect(options).await;
             pass(2_000).await;
             let timeouts = source.requests().into_iter().filter_map(|asked| match asked.request {
@@ -296,7 +304,10 @@ fn a_watch_is_asked_to_last_for_once_to_twice_the_least_ref_22() {
                 Request::List(_) => None,
             });
             let timeouts: Vec<u64> = timeouts.collect();
-            assert!(timeouts.iter().all(|seconds| (least..=2 * least).contains(seconds)), "{timeouts:?}");
+            assert!(
+                timeouts.iter().all(|seconds| (least..=2 * least).contains(seconds)),
+                "{timeouts:?}"
+            );
             assert!(timeouts.windows(2).any(|pair| pair[0] != pair[1]), "by chance");
         }
         let short = Options::all().watch_timeout(Duration::from_secs(1));

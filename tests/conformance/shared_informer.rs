@@ -10,9 +10,7 @@ use kubeflect::object::StaticKind as _;
 use kubeflect::{Options, Reflector, SubscribeOptions};
 
 use crate::script::noting_errors;
-use crate::words::{
-    Log, Recorder, World, cached, on_a_paused_clock, pass, settle, told, told_why,
-};
+use crate::words::{Log, Recorder, World, cached, on_a_paused_clock, pass, settle, told, told_why};
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -29,8 +27,10 @@ async fn subscribe(pods: &Reflector<Pod>, options: SubscribeOptions) -> Arc<Mute
 fn an_index_is_complete_whether_it_was_there_first_or_came_later_ix_5() {
     on_a_paused_clock(async {
         let world = World::new().pods(&["a1", "b1"]);
-        let letter = |pod: &Pod| pod.metadata.name.iter().map(|name| name[..1].to_owned()).collect();
-        let number = |pod: &Pod| pod.metadata.name.iter().map(|name| name[1..].to_owned()).collect();
+        let letter =
+            |pod: &Pod| pod.metadata.name.iter().map(|name| name[..1].to_owned()).collect();
+        let number =
+            |pod: &Pod| pod.metadata.name.iter().map(|name| name[1..].to_owned()).collect();
         let pods = world.reflect_with(Options::all().index("letter", letter)).await;
         pods.synced().await.unwrap();
         let found = |index: &str, value: &str| pods.store().by_index(index, value).unwrap().len();
@@ -218,9 +218,8 @@ fn subscribers_may_come_and_go_while_everything_changes() {
         let world = World::new();
         let pods = world.reflect().await;
         let mut chance = fastrand::Rng::with_seed(11);
-        let workers: Vec<_> = (0..100)
-            .map(|_| actix_rt::spawn(come_and_go(pods.clone(), chance.fork())))
-            .collect();
+        let workers: Vec<_> =
+            (0..100).map(|_| actix_rt::spawn(come_and_go(pods.clone(), chance.fork()))).collect();
         let mut there = BTreeSet::new();
         for _ in 0..1_000 {
             let name = format!("p{}", chance.u8(0..20));

@@ -228,7 +228,10 @@ fn a_subscriber_that_panics_is_detached_and_nobody_else_notices_pl_4() {
             world.create(name);
         }
         settle().await;
-        assert_eq!(told(&log), ["synced", "added p1", "added p2", "added p3", "added p4", "added p5"]);
+        assert_eq!(
+            told(&log),
+            ["synced", "added p1", "added p2", "added p3", "added p4", "added p5"]
+        );
         assert_eq!(subscribers(&pods), 1);
         assert!(before.elapsed() < Duration::from_secs(1));
     });

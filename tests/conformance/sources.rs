@@ -91,9 +91,17 @@ fn only_a_token_asks_for_another_page_and_then_no_version_is_said_pg_2_pg_3_pg_4
             (vec![page(5, &[])], vec![first], 0),
             (vec![page(5, &objects[..3])], vec![first], 3),
             (vec![page(5, &objects[..500])], vec![first], 500),
-            (vec![page_before("next", 5, &objects[..500]), page(5, &objects[500..])], vec![first, next], 600),
             (
-                vec![page_before("next", 5, &[]), page_before("next", 6, &objects[..2]), page(7, &[])],
+                vec![page_before("next", 5, &objects[..500]), page(5, &objects[500..])],
+                vec![first, next],
+                600,
+            ),
+            (
+                vec![
+                    page_before("next", 5, &[]),
+                    page_before("next", 6, &objects[..2]),
+                    page(7, &[]),
+                ],
                 vec![first, next, next],
                 2,
             ),
@@ -103,7 +111,11 @@ fn only_a_token_asks_for_another_page_and_then_no_version_is_said_pg_2_pg_3_pg_4
             pods.synced().await.unwrap();
             settle().await;
             let watch = "watch resourceVersion=5&allowWatchBookmarks=true";
-            assert_eq!(source.asked(), [asked, vec![watch]].concat(), "from the first page's version");
+            assert_eq!(
+                source.asked(),
+                [asked, vec![watch]].concat(),
+                "from the first page's version"
+            );
             assert_eq!(pods.store().len(), objects);
         }
     });

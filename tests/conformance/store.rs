@@ -97,7 +97,10 @@ fn what_is_put_through_a_transform_is_found_transformed_st_3() {
     }
     let store = shown.store();
     assert_eq!(names(store), ["baz", "foo"]);
-    assert_eq!((read(store, "foo").unwrap(), read(store, "baz").unwrap()), ("200".to_owned(), "500".to_owned()));
+    assert_eq!(
+        (read(store, "foo").unwrap(), read(store, "baz").unwrap()),
+        ("200".to_owned(), "500".to_owned())
+    );
 }
 
 /// Writes down the names in each snapshot.
@@ -151,9 +154,8 @@ fn a_selector_finds_all_some_or_none() {
         }
         let pods = world.reflect().await;
         pods.synced().await.unwrap();
-        let found = |selector: &str| {
-            pods.store().select(&selector.parse::<LabelSelector>().unwrap()).len()
-        };
+        let found =
+            |selector: &str| pods.store().select(&selector.parse::<LabelSelector>().unwrap()).len();
         assert_eq!((found(""), found("part=some"), found("part=none")), (1_000, 100, 0));
         assert_eq!(pods.store().list_namespace("default").len(), 1_000);
         assert!(pods.store().list_namespace("elsewhere").is_empty());

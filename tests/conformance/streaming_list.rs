@@ -162,8 +162,7 @@ fn a_streamed_list_that_is_never_complete_shows_nothing() {
 fn without_streaming_lists_there_is_a_list_and_a_watch() {
     on_a_paused_clock(async {
         let source = Source::streaming().lists(page(1, &[])).watches(vec![added("p1", 2)]);
-        let pods =
-            source.reflect(Options::all().streaming_lists(StreamingLists::Never)).await;
+        let pods = source.reflect(Options::all().streaming_lists(StreamingLists::Never)).await;
         settle().await;
         assert_eq!(source.asked(), [LIST.to_owned(), watch(1)]);
         assert_eq!(versions(&pods), ["p1@2"]);

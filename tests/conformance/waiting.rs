@@ -1,4 +1,5 @@
-//! `wait_test.go`, `synctrack_test.go`: waiting for caches and for those who follow them.
+//! `wait_test.go`, `synctrack_test.go`, `default_rate_limiters_test.go`: waiting for caches, for those who follow them,
+//! and between attempts.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use kubeflect::Options;
 use kubeflect::embedded::Filter;
 use kubeflect::object::{Kind, StaticKind as _};
 use kubeflect::reflector::NotSynced;
+use kubeflect::supervision::{Backoff, BackoffOptions};
 use tokio::time::Instant;
 
 use crate::script::{Source, page, runtime};
@@ -117,5 +119,28 @@ fn a_subscriber_is_synced_when_the_cache_is_and_it_handled_all_of_it() {
         world.create("c");
         settle().await;
         assert_eq!(synced(), [true; 3], "once and for all");
+    });
+}
+
+/// Of the limiters, the one that is needed here: delays that double up to a cap.
+///
+/// client-go: default_rate_limiters_test
+#[test]
+fn delays_double_up_to_their_cap_and_never_overflow() {
+    on_a_paused_clock(async {
+        let options = BackoffOptions {
+            first: Duration::from_millis(1),
+            cap: seconds(1),
+            jitter: 0.0,
+            ..BackoffOptions::default()
+        };
+        let mut backoff = Backoff::new(options, fastrand::Rng::with_seed(1));
+        let mut next = || backoff.next(Instant::now());
+        let first: Vec<u128> = (0..5).map(|_| next().as_millis()).collect();
+        assert_eq!(first, [1, 2, 4, 8, 16]);
+        let last = (0..1_000).map(|_| next()).last();
+        assert_eq!(last, Some(seconds(1)));
+        backoff.reset();
+        assert_eq!(backoff.next(Instant::now()), Duration::from_millis(1));
     });
 }
