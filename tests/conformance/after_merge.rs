@@ -20,7 +20,7 @@ fn lists(source: &Source<Pod>) -> Vec<String> {
     source.asked().into_iter().filter(|request| request.starts_with("list")).collect()
 }
 
-/// client-go: TestReflectorWatchListPageSize
+/// client-go: `TestReflectorWatchListPageSize`
 #[test]
 fn a_page_size_that_was_chosen_is_kept_with_a_version_too() {
     on_a_paused_clock(async {
@@ -39,7 +39,7 @@ fn a_page_size_that_was_chosen_is_kept_with_a_version_too() {
     });
 }
 
-/// client-go: TestReflectorFullListIfExpired
+/// client-go: `TestReflectorFullListIfExpired`
 #[test]
 fn a_relist_that_expires_between_pages_is_asked_for_at_its_version_in_one_piece_pg_5() {
     on_a_paused_clock(async {
@@ -65,7 +65,7 @@ fn a_relist_that_expires_between_pages_is_asked_for_at_its_version_in_one_piece_
 /// Differs: client-go's position is that of the last event, 32; here it stays at 55, and what is older than the cache
 /// is not believed.
 ///
-/// client-go: TestReflectorWatchHandler
+/// client-go: `TestReflectorWatchHandler`
 #[test]
 fn an_event_from_the_past_moves_the_position_nowhere_ref_32() {
     on_a_paused_clock(async {

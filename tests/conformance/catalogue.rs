@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Before the name of a ported test, in the comment of the test that ports it.
-const CITATION: &str = "/// client-go: ";
+const CITATION: &str = "/// client-go: `";
 
 /// client-go's tests by file. What is after a slash is one case of a test; a file without tests beside it is taken as
 /// a whole.
@@ -283,6 +283,7 @@ fn cited() -> BTreeMap<String, Vec<String>> {
         let lines: Vec<&str> = text.lines().collect();
         for (number, line) in lines.iter().enumerate() {
             let Some(name) = line.strip_prefix(CITATION) else { continue };
+            let name = name.trim_end_matches('`');
             let mut after = lines[number..].iter().skip_while(|line| line.starts_with("///"));
             assert_eq!(after.next(), Some(&"#[test]"), "{name} is cited by no test of {file}");
             let test = after.next().unwrap().trim_start_matches("fn ").to_owned();

@@ -1,60 +1,22 @@
 //! `controller_test.go`: what a change of the cache is to a subscriber.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use actix::{Actor, Addr, Context, Handler, Recipient};
+use actix::{Actor as _, Addr};
 use k8s_openapi::api::core::v1::Pod;
-use kubeflect::cache::{Discipline, Store, TransformError};
+use kubeflect::cache::{Discipline, TransformError};
 use kubeflect::embedded::ApiServer;
 use kubeflect::object::{Resource as _, StaticKind as _};
 use kubeflect::reflector::{Delivery, StreamingLists};
-use kubeflect::{Options, Reflector, ResourceEvent, SubscribeOptions};
+use kubeflect::{Options, ResourceEvent, SubscribeOptions};
 
-use crate::script::{Source, added, deleted, expired, modified, page};
-use crate::words::{
-    Recorder, World, cached, key, on_a_paused_clock, pass, pod, settle, told, told_why,
-};
+use crate::script::{Source, deleted, expired, page};
+use crate::support::{Does, noting, taken};
+use crate::words::{Recorder, World, cached, key, on_a_paused_clock, pass, pod, settle, told};
 
-/// Does something with each event.
-struct Does<F>(F);
-
-impl<F: Unpin + 'static> Actor for Does<F> {
-    type Context = Context<Self>;
-}
-
-impl<F> Handler<ResourceEvent<Pod>> for Does<F>
-where
-    F: FnMut(ResourceEvent<Pod>) + Unpin + 'static,
-{
-    type Result = ();
-
-    fn handle(&mut self, event: ResourceEvent<Pod>, _: &mut Context<Self>) {
-        (self.0)(event);
-    }
-}
-
-/// Writes down what `say` says of each event.
-fn noting(
-    mut say: impl FnMut(ResourceEvent<Pod>) -> Option<String> + Unpin + 'static,
-) -> (Recipient<ResourceEvent<Pod>>, Arc<Mutex<Vec<String>>>) {
-    let notes = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&notes);
-    let does = Does(move |event| noted.lock().unwrap().extend(say(event))).start();
-    (does.recipient(), notes)
-}
-
-fn version(pod: &Pod) -> String {
-    pod.resource_version().unwrap_or_default().to_owned()
-}
-
-fn taken(notes: &Mutex<Vec<String>>) -> Vec<String> {
-    std::mem::take(&mut notes.lock().unwrap())
-}
-
-/// client-go: Example
-/// client-go: ExampleNewInformer
+/// client-go: `Example`
+/// client-go: `ExampleNewInformer`
 #[test]
 fn a_subscriber_that_deletes_whatever_is_added_is_told_that_it_is_gone() {
     on_a_paused_clock(async {
@@ -81,7 +43,7 @@ fn a_subscriber_that_deletes_whatever_is_added_is_told_that_it_is_gone() {
     });
 }
 
-/// client-go: TestHammerController
+/// client-go: `TestHammerController`
 #[test]
 fn whatever_happens_at_once_ends_in_the_state_of_the_server() {
     on_a_paused_clock(async {
@@ -120,7 +82,7 @@ fn coloured(name: &str, colour: &str) -> serde_json::Value {
     object
 }
 
-/// client-go: TestUpdate
+/// client-go: `TestUpdate`
 #[test]
 fn only_changes_that_happened_are_told_and_every_deletion_is() {
     on_a_paused_clock(async {
@@ -159,7 +121,7 @@ fn only_changes_that_happened_are_told_and_every_deletion_is() {
 
 /// Differs: it ends that actor and its subscription, not the program.
 ///
-/// client-go: TestPanicPropagated
+/// client-go: `TestPanicPropagated`
 #[test]
 fn a_panic_of_a_subscriber_stays_with_it_ct_6() {
     on_a_paused_clock(async {
@@ -185,8 +147,8 @@ fn passes(pod: &Pod) -> usize {
         .count()
 }
 
-/// client-go: TestTransformingInformer
-/// client-go: TestTransformingInformerRace
+/// client-go: `TestTransformingInformer`
+/// client-go: `TestTransformingInformerRace`
 #[test]
 fn cache_and_subscribers_see_each_object_transformed_once_resyncs_included_df_3() {
     for (discipline, streaming) in [
@@ -232,9 +194,9 @@ fn cache_and_subscribers_see_each_object_transformed_once_resyncs_included_df_3(
     }
 }
 
-/// client-go: TestDeletionHandlingObjectToName
-/// client-go: TestDeletedObjectGetObjectName
-/// client-go: TestDeletedObjectGetKey
+/// client-go: `TestDeletionHandlingObjectToName`
+/// client-go: `TestDeletedObjectGetObjectName`
+/// client-go: `TestDeletedObjectGetKey`
 #[test]
 fn a_deletion_names_its_object_whether_it_was_seen_or_found_out() {
     on_a_paused_clock(async {
@@ -257,7 +219,7 @@ fn a_deletion_names_its_object_whether_it_was_seen_or_found_out() {
 /// Differs: the cache can not refuse a change, so a batch can not fail by halves; what can refuse is a transform, and
 /// what it refuses is named in the status.
 ///
-/// client-go: TestProcessDeltasInBatch
+/// client-go: `TestProcessDeltasInBatch`
 #[test]
 fn what_is_refused_is_told_to_nobody_and_costs_nothing_beside_it_ct_12() {
     on_a_paused_clock(async {
@@ -284,124 +246,5 @@ fn what_is_refused_is_told_to_nobody_and_costs_nothing_beside_it_ct_12() {
             let quarantined: Vec<_> = pods.status().quarantined.objects.into_keys().collect();
             assert_eq!(quarantined, bad.iter().map(|name| key(name)).collect::<Vec<_>>());
         }
-    });
-}
-
-/// Says each event, and stops at once if the cache does not show it yet.
-fn looking(pods: &Reflector<Pod>) -> (Recipient<ResourceEvent<Pod>>, Arc<Mutex<Vec<String>>>) {
-    let store: Store<Pod> = pods.store().clone();
-    noting(move |event| {
-        let shown = event.key().and_then(|key| store.get(&key)).map(|pod| version(&pod));
-        let expected = match &event {
-            ResourceEvent::Added { object, .. } => Some(version(object)),
-            ResourceEvent::Updated { new, .. } => Some(version(new)),
-            ResourceEvent::Deleted { .. } | ResourceEvent::Synced => None,
-        };
-        let at = store.resource_version().unwrap();
-        let right = if shown == expected { "" } else { " too early" };
-        Some(format!("{event:?} at {at}{right}").replace("default/", ""))
-    })
-}
-
-/// Differs: what the list did not change is told to nobody.
-///
-/// client-go: TestReplaceEvents/create
-/// client-go: TestReplaceEvents/delete all
-/// client-go: TestReplaceEvents/mixed
-#[test]
-fn a_list_tells_deletions_first_and_the_cache_shows_each_change_before_ct_9() {
-    let three = [("pod-1", 1), ("pod-2", 1), ("pod-3", 1)];
-    let mixed = [("pod-1", 4), ("pod-2", 4), ("pod-4", 4)];
-    let lists: [(&[(&str, u64)], &[(&str, u64)], &[&str]); 3] = [
-        (&[], &three, &["added pod-1", "added pod-2", "added pod-3"]),
-        (&three, &[], &["deleted pod-1", "deleted pod-2", "deleted pod-3"]),
-        (&three, &mixed, &["deleted pod-3", "updated pod-1", "updated pod-2", "added pod-4"]),
-    ];
-    for discipline in [Discipline::InOrder, Discipline::InOrderAtomic] {
-        for (before, after, expected) in lists {
-            on_a_paused_clock(async {
-                let source = Source::new()
-                    .lists(page(3, before))
-                    .watch_fails(expired())
-                    .lists(page(5, after));
-                let pods = source.reflect(Options::all().discipline(discipline)).await;
-                pods.synced().await.unwrap();
-                let (looks, seen) = looking(&pods);
-                pods.subscribe(looks).await.unwrap();
-                settle().await;
-                taken(&seen);
-                pass(10).await;
-                let expected: Vec<String> =
-                    expected.iter().map(|event| format!("{event} (Relist) at 5")).collect();
-                assert_eq!(taken(&seen), expected, "{discipline:?}");
-            });
-        }
-    }
-}
-
-/// client-go: TestResetWatch/atomic
-/// client-go: TestResetWatch/not atomic
-#[test]
-fn only_the_first_list_is_called_the_first_list_ct_10() {
-    for discipline in [Discipline::InOrderAtomic, Discipline::InOrder] {
-        on_a_paused_clock(async {
-            let source = Source::new()
-                .lists(page(1, &[("pod-1", 1)]))
-                .watch_fails(expired())
-                .lists(page(3, &[("pod-1", 2), ("pod-2", 3)]));
-            let pods = source.reflect(Options::all().discipline(discipline)).await;
-            let (recorder, log) = Recorder::start();
-            pods.subscribe(recorder).await.unwrap();
-            pass(10).await;
-            assert_eq!(
-                told_why(&log),
-                [
-                    "added pod-1 (InitialList)",
-                    "synced",
-                    "updated pod-1 (Relist)",
-                    "added pod-2 (Relist)"
-                ]
-            );
-        });
-    }
-}
-
-/// client-go: TestStoreResourceVersion
-#[test]
-fn the_cache_is_at_the_version_of_each_event_when_it_is_told_ts_2() {
-    on_a_paused_clock(async {
-        let source = Source::new().lists(page(1, &[("a", 1)])).watches(vec![]);
-        let pods = source.reflect(Options::all()).await;
-        let (looks, seen) = looking(&pods);
-        pods.subscribe(looks).await.unwrap();
-        settle().await;
-        for event in [modified("a", 2), added("b", 3), deleted("a", 4)] {
-            source.tell(event).await;
-        }
-        assert_eq!(
-            taken(&seen).split_off(2),
-            ["updated a (Watch) at 2", "added b (Watch) at 3", "deleted a (Watch) at 4"]
-        );
-    });
-}
-
-/// client-go: TestStoreResourceVersionWithNonMetaTransform
-#[test]
-fn a_transform_that_forgets_versions_costs_no_change() {
-    on_a_paused_clock(async {
-        let source = Source::new()
-            .lists(page(1, &[("a", 1)]))
-            .watches(vec![modified("a", 2), Err(expired())])
-            .lists(page(3, &[("a", 2)]));
-        let forgets = |mut pod: Pod| {
-            pod.metadata.resource_version = None;
-            Ok(pod)
-        };
-        let pods = source.reflect(Options::all().transform(forgets)).await;
-        let (recorder, log) = Recorder::start();
-        pods.subscribe(recorder).await.unwrap();
-        pass(10).await;
-        assert_eq!(told(&log)[..3], ["added a", "synced", "updated a"]);
-        assert_eq!(pods.store().resource_version().unwrap().as_str(), "3");
     });
 }

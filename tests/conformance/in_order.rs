@@ -19,7 +19,7 @@ fn version(text: &str) -> Option<ResourceVersion> {
     ResourceVersion::new(text)
 }
 
-/// client-go: TestRealFIFO_detectLineJumpers
+/// client-go: `TestRealFIFO_detectLineJumpers`
 #[test]
 fn changes_leave_one_by_one_in_the_order_they_came() {
     let mut fifo = fifo();
@@ -32,7 +32,7 @@ fn changes_leave_one_by_one_in_the_order_they_came() {
     assert_eq!(drain(&mut fifo), expected);
 }
 
-/// client-go: TestRealFIFO_replaceWithDeleteDeltaIn
+/// client-go: `TestRealFIFO_replaceWithDeleteDeltaIn`
 #[test]
 fn a_list_with_an_object_whose_deletion_waits_brings_it_back() {
     let mut fifo = fifo();
@@ -42,7 +42,7 @@ fn a_list_with_an_object_whose_deletion_waits_brings_it_back() {
     assert_eq!(drain(&mut fifo), ["Deleted foo10", "Replaced foo11"]);
 }
 
-/// client-go: TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue
+/// client-go: `TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue`
 #[test]
 fn a_list_deletes_what_is_only_in_the_queue() {
     let add = |fifo: &mut DeltaFifo<Thing>, version| fifo.add(thing("foo", version)).unwrap();
@@ -77,7 +77,7 @@ fn a_list_deletes_what_is_only_in_the_queue() {
     }
 }
 
-/// client-go: TestRealFIFO_HasSyncedCorrectOnDeletion
+/// client-go: `TestRealFIFO_HasSyncedCorrectOnDeletion`
 #[test]
 fn deletions_found_by_the_first_list_come_first_and_count_to_it() {
     let mut fifo = fifo();
@@ -97,7 +97,7 @@ fn a_deletion_of_what_nobody_knows_is_passed_on() {
     }
 }
 
-/// client-go: TestRealFIFO_PopMultipleDeltaInBatch
+/// client-go: `TestRealFIFO_PopMultipleDeltaInBatch`
 #[test]
 fn the_first_list_is_never_mixed_with_what_comes_after_rf_1_rf_2() {
     let mut fifo = fifo();
@@ -112,7 +112,7 @@ fn the_first_list_is_never_mixed_with_what_comes_after_rf_1_rf_2() {
 
 /// RF-3, which names two callbacks, is one here.
 ///
-/// client-go: TestRealFIFO_PopMultipleDeltaInBatch
+/// client-go: `TestRealFIFO_PopMultipleDeltaInBatch`
 #[test]
 fn batches_are_cut_as_in_client_gos_table_rf_2_rf_4() {
     const ALL: usize = usize::MAX;
@@ -164,7 +164,7 @@ fn a_change_of_the_whole_cache_leaves_alone_rf_2() {
     );
 }
 
-/// client-go: TestRealFIFO_HasSynced
+/// client-go: `TestRealFIFO_HasSynced`
 #[test]
 fn the_first_list_counts_as_through_when_it_has_been_processed_rf_5() {
     let mut fifo = fifo();
@@ -174,7 +174,7 @@ fn the_first_list_counts_as_through_when_it_has_been_processed_rf_5() {
     assert!(fifo.has_synced());
 }
 
-/// client-go: TestRealFIFO_HasSynced
+/// client-go: `TestRealFIFO_HasSynced`
 #[test]
 fn an_empty_first_list_is_through_at_once_unless_lists_are_atomic_rf_6() {
     let mut one_by_one = fifo();
@@ -200,7 +200,7 @@ fn what_waits_before_the_first_list_counts_to_it() {
     assert!(fifo.has_synced());
 }
 
-/// client-go: TestRealFIFO_HasSynced
+/// client-go: `TestRealFIFO_HasSynced`
 #[test]
 fn the_same_object_twice_in_a_first_list_needs_two_pops_rf_12() {
     let mut fifo = fifo();
@@ -211,8 +211,8 @@ fn the_same_object_twice_in_a_first_list_needs_two_pops_rf_12() {
     assert!(fifo.has_synced());
 }
 
-/// client-go: TestRealFIFO_ReplaceAtomic
-/// client-go: TestRealFIFO_ReplaceAtomicPop
+/// client-go: `TestRealFIFO_ReplaceAtomic`
+/// client-go: `TestRealFIFO_ReplaceAtomicPop`
 #[test]
 fn an_atomic_list_keeps_its_place_and_its_version() {
     let mut fifo = atomic();
@@ -229,7 +229,7 @@ fn an_atomic_list_keeps_its_place_and_its_version() {
     );
 }
 
-/// client-go: TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue
+/// client-go: `TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue`
 #[test]
 fn only_atomic_queues_keep_bookmarks() {
     let mut fifo = fifo();
@@ -237,10 +237,10 @@ fn only_atomic_queues_keep_bookmarks() {
     assert!(fifo.is_empty());
 }
 
-/// client-go: TestRealFIFO_Resync
-/// client-go: TestRealFIFO_ResyncNonExisting
-/// client-go: TestRealFIFO_UpdateResyncRace
-/// client-go: TestRealFIFO_ResyncAtomic
+/// client-go: `TestRealFIFO_Resync`
+/// client-go: `TestRealFIFO_ResyncNonExisting`
+/// client-go: `TestRealFIFO_UpdateResyncRace`
+/// client-go: `TestRealFIFO_ResyncAtomic`
 #[test]
 fn a_resync_leaves_waiting_objects_alone_unless_it_is_atomic() {
     let cache = known(&[("bar", 6), ("foo", 5)]);
@@ -255,7 +255,7 @@ fn a_resync_leaves_waiting_objects_alone_unless_it_is_atomic() {
     assert_eq!(drain(&mut atomic), ["Updated foo10", "ResyncAll"]);
 }
 
-/// client-go: TestRealFIFO_transformer
+/// client-go: `TestRealFIFO_transformer`
 #[test]
 fn every_object_but_tombstones_is_transformed_once() {
     let add_thousand = Transform::new(|mut thing: Thing| {
@@ -281,7 +281,7 @@ fn every_object_but_tombstones_is_transformed_once() {
     assert_eq!(drain(&mut fifo), expected);
 }
 
-/// client-go: TestRealFIFO_transformer
+/// client-go: `TestRealFIFO_transformer`
 #[test]
 fn every_object_of_a_list_is_transformed_once() {
     let mark = Transform::new(|mut thing: Thing| {
@@ -300,7 +300,7 @@ fn every_object_of_a_list_is_transformed_once() {
 
 /// No pop waits, so none has to be woken.
 ///
-/// client-go: TestRealFIFO_PopShouldUnblockWhenClosed
+/// client-go: `TestRealFIFO_PopShouldUnblockWhenClosed`
 #[test]
 fn a_closed_queue_gives_what_waits() {
     let mut fifo = fifo();
@@ -313,8 +313,8 @@ fn a_closed_queue_gives_what_waits() {
 
 /// One pop per change; deletions come first.
 ///
-/// client-go: TestRealFIFO_ReplaceMakesDeletions
-/// client-go: TestRealFIFO_ReplaceMakesDeletionsReplaced
+/// client-go: `TestRealFIFO_ReplaceMakesDeletions`
+/// client-go: `TestRealFIFO_ReplaceMakesDeletionsReplaced`
 #[test]
 fn a_list_makes_deletions_as_in_client_gos_table() {
     let cache = known(&[("foo", 5), ("bar", 6), ("baz", 7)]);

@@ -70,7 +70,7 @@ fn an_index_function_that_panics_files_nowhere_ix_2() {
     assert_eq!(keys(&indexer, "x"), ["a"], "the others are right");
 }
 
-/// client-go: TestThreadSafeStoreIndexingFunctionsWithMultipleValues
+/// client-go: `TestThreadSafeStoreIndexingFunctionsWithMultipleValues`
 #[test]
 fn an_index_follows_every_change_ix_3_ix_4() {
     let mut indexer = indexed();
@@ -107,8 +107,8 @@ fn an_index_follows_every_change_ix_3_ix_4() {
     expect(None, Some("k3"), &[], &["k2"], &[]);
 }
 
-/// client-go: TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex
-/// client-go: TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex
+/// client-go: `TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex`
+/// client-go: `TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex`
 #[test]
 fn a_value_without_objects_is_forgotten_ix_3() {
     let mut indexer = indexed();
@@ -120,9 +120,9 @@ fn a_value_without_objects_is_forgotten_ix_3() {
     assert!(indexer.index_values("uid").is_empty());
 }
 
-/// client-go: TestMultiIndexKeys
-/// client-go: TestGetIndexFuncValues
-/// client-go: TestIndex
+/// client-go: `TestMultiIndexKeys`
+/// client-go: `TestGetIndexFuncValues`
+/// client-go: `TestIndex`
 #[test]
 fn an_object_is_found_under_each_of_its_values() {
     let mut indexer = indexed();
@@ -181,7 +181,7 @@ fn an_object_listed_twice_is_cached_as_listed_last_st_4() {
 
 /// Differs: versions only go up; client-go takes the last one, whichever it is.
 ///
-/// client-go: TestThreadSafeStoreRV
+/// client-go: `TestThreadSafeStoreRV`
 #[test]
 fn the_version_of_the_cache_is_that_of_the_last_event_ts_2() {
     let mut indexer = Indexer::default();

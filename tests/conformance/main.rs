@@ -11,6 +11,7 @@ mod queues;
 mod reflector_lists;
 mod reflector_stops;
 mod reflector_watches;
+mod relists;
 mod retry_watcher;
 mod script;
 mod shared_informer;

@@ -21,8 +21,8 @@ fn nothing() -> Indexer<Thing> {
     known(&[])
 }
 
-/// client-go: TestDeltaFIFO_basic
-/// client-go: TestRealFIFO_basic
+/// client-go: `TestDeltaFIFO_basic`
+/// client-go: `TestRealFIFO_basic`
 #[test]
 fn what_two_producers_add_leaves_in_the_order_of_each() {
     for discipline in [Discipline::PerObject, Discipline::InOrder, Discipline::InOrderAtomic] {
@@ -48,8 +48,8 @@ fn what_two_producers_add_leaves_in_the_order_of_each() {
     }
 }
 
-/// client-go: TestDeltaFIFO_addUpdate
-/// client-go: TestRealFIFO_addUpdate
+/// client-go: `TestDeltaFIFO_addUpdate`
+/// client-go: `TestRealFIFO_addUpdate`
 #[test]
 fn an_addition_a_change_and_a_deletion_are_one_pop_or_three() {
     check(
@@ -63,8 +63,8 @@ fn an_addition_a_change_and_a_deletion_are_one_pop_or_three() {
     );
 }
 
-/// client-go: TestDeltaFIFO_enqueueingNoLister
-/// client-go: TestRealFIFO_enqueueingNoLister
+/// client-go: `TestDeltaFIFO_enqueueingNoLister`
+/// client-go: `TestRealFIFO_enqueueingNoLister`
 #[test]
 fn a_deletion_of_what_is_neither_cached_nor_queued_is_dropped_or_passed_on() {
     check(
@@ -80,8 +80,8 @@ fn a_deletion_of_what_is_neither_cached_nor_queued_is_dropped_or_passed_on() {
     );
 }
 
-/// client-go: TestDeltaFIFO_enqueueingWithLister
-/// client-go: TestRealFIFO_enqueueingWithLister
+/// client-go: `TestDeltaFIFO_enqueueingWithLister`
+/// client-go: `TestRealFIFO_enqueueingWithLister`
 #[test]
 fn a_deletion_of_what_is_cached_is_queued() {
     let expected = ["Added foo10", "Updated bar15", "Deleted baz20"];
@@ -97,8 +97,8 @@ fn a_deletion_of_what_is_cached_is_queued() {
     );
 }
 
-/// client-go: TestDeltaFIFO_addReplace
-/// client-go: TestRealFIFO_addReplace
+/// client-go: `TestDeltaFIFO_addReplace`
+/// client-go: `TestRealFIFO_addReplace`
 #[test]
 fn a_list_after_an_addition_is_its_newest_state() {
     check(
@@ -111,8 +111,8 @@ fn a_list_after_an_addition_is_its_newest_state() {
     );
 }
 
-/// client-go: TestDeltaFIFO_DeleteExistingNonPropagated
-/// client-go: TestRealFIFO_DeleteExistingNonPropagated
+/// client-go: `TestDeltaFIFO_DeleteExistingNonPropagated`
+/// client-go: `TestRealFIFO_DeleteExistingNonPropagated`
 #[test]
 fn a_deletion_of_what_is_queued_but_not_cached_yet_is_queued_behind_it() {
     check(
@@ -125,8 +125,8 @@ fn a_deletion_of_what_is_queued_but_not_cached_yet_is_queued_behind_it() {
     );
 }
 
-/// client-go: TestDeltaFIFO_KeyOf
-/// client-go: TestRealFIFO_KeyOf
+/// client-go: `TestDeltaFIFO_KeyOf`
+/// client-go: `TestRealFIFO_KeyOf`
 #[test]
 fn a_change_has_the_key_of_its_object_a_tombstone_too() {
     for change in [Change::Added, Change::Deleted, Change::Vanished, Change::Resync] {

@@ -30,7 +30,7 @@ fn versions(reflector: &kubeflect::Reflector<Pod>) -> Vec<String> {
 
 /// Differs: the first list asks for the newest state, not for any (`resourceVersion=0`).
 ///
-/// client-go: TestReflectorListAndWatch/watch-list off
+/// client-go: `TestReflectorListAndWatch/watch-list off`
 #[test]
 fn a_list_is_followed_by_a_watch_from_its_version_ref_22() {
     on_a_paused_clock(async {
@@ -54,7 +54,7 @@ fn a_list_is_followed_by_a_watch_from_its_version_ref_22() {
 
 /// Differs: a watch that can not be opened keeps its position, and what a list did not change is told to nobody.
 ///
-/// client-go: TestReflectorListAndWatchWithErrors
+/// client-go: `TestReflectorListAndWatchWithErrors`
 #[test]
 fn what_was_watched_is_what_the_next_list_finds_whatever_fails_between_ref_15_ref_23() {
     on_a_paused_clock(async {
@@ -94,8 +94,8 @@ fn what_was_watched_is_what_the_next_list_finds_whatever_fails_between_ref_15_re
 
 /// Differs: `NotOlderThan`, which servers take a bare version for, is said.
 ///
-/// client-go: TestReflectorResyncWithResourceVersion
-/// client-go: TestReflectorNotPaginatingNotConsistentReads
+/// client-go: `TestReflectorResyncWithResourceVersion`
+/// client-go: `TestReflectorNotPaginatingNotConsistentReads`
 #[test]
 fn a_relist_is_no_older_than_the_cache_and_comes_in_one_piece() {
     on_a_paused_clock(async {
@@ -112,7 +112,7 @@ fn a_relist_is_no_older_than_the_cache_and_comes_in_one_piece() {
 /// Differs: that the newest state came in pages says nothing about the server's cache, so a relist still asks for
 /// one piece; client-go goes on in pages after a paged answer to `resourceVersion=0`, which we never ask.
 ///
-/// client-go: TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled
+/// client-go: `TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled`
 #[test]
 fn a_first_list_in_pages_does_not_make_the_next_one_paged() {
     on_a_paused_clock(async {
@@ -133,7 +133,7 @@ fn a_first_list_in_pages_does_not_make_the_next_one_paged() {
     });
 }
 
-/// client-go: TestReflectorWatchListPageSize
+/// client-go: `TestReflectorWatchListPageSize`
 #[test]
 fn a_page_size_is_kept_on_every_page_pg_3() {
     on_a_paused_clock(async {
@@ -153,7 +153,7 @@ fn a_page_size_is_kept_on_every_page_pg_3() {
     });
 }
 
-/// client-go: TestReflectorExpiredExactResourceVersion
+/// client-go: `TestReflectorExpiredExactResourceVersion`
 #[test]
 fn a_position_the_server_forgot_is_followed_at_once_by_the_newest_ref_11() {
     on_a_paused_clock(async {
@@ -173,7 +173,7 @@ fn a_position_the_server_forgot_is_followed_at_once_by_the_newest_ref_11() {
     });
 }
 
-/// client-go: TestReflectorFullListIfExpired
+/// client-go: `TestReflectorFullListIfExpired`
 #[test]
 fn a_list_that_expires_between_pages_is_asked_for_in_one_piece_pg_5() {
     on_a_paused_clock(async {
@@ -188,7 +188,7 @@ fn a_list_that_expires_between_pages_is_asked_for_in_one_piece_pg_5() {
     });
 }
 
-/// client-go: TestReflectorFullListIfTooLarge
+/// client-go: `TestReflectorFullListIfTooLarge`
 #[test]
 fn a_server_that_is_behind_is_asked_for_the_newest_it_has_ref_11() {
     on_a_paused_clock(async {
@@ -213,7 +213,7 @@ fn a_server_that_is_behind_is_asked_for_the_newest_it_has_ref_11() {
     });
 }
 
-/// client-go: TestReflectorResourceVersionUpdate
+/// client-go: `TestReflectorResourceVersionUpdate`
 #[test]
 fn every_event_moves_the_position_bookmarks_too_ref_32() {
     on_a_paused_clock(async {
@@ -237,7 +237,7 @@ fn every_event_moves_the_position_bookmarks_too_ref_32() {
 
 /// Pages are taken apart: an object that stays holds none of those it was listed with.
 ///
-/// client-go: TestReflectorListExtract
+/// client-go: `TestReflectorListExtract`
 #[test]
 fn an_object_that_is_gone_is_freed_though_others_of_its_page_stay_pg_7() {
     on_a_paused_clock(async {
@@ -273,8 +273,8 @@ fn an_object_that_is_gone_is_freed_though_others_of_its_page_stay_pg_7() {
 
 /// Differs: what states another type is set aside by name, from lists too, and a missing type is nobody's mistake.
 ///
-/// client-go: TestGetExpectedGVKFromObject
-/// client-go: TestIsUnsupportedTableObject
+/// client-go: `TestGetExpectedGVKFromObject`
+/// client-go: `TestIsUnsupportedTableObject`
 #[test]
 fn what_states_another_type_is_set_aside_ref_12_ref_16() {
     on_a_paused_clock(async {

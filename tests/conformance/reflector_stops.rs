@@ -21,7 +21,7 @@ async fn stop(source: &Source<Pod>, pods: &Reflector<Pod>) {
     assert_eq!(pods.status().phase, Phase::Stopped);
 }
 
-/// client-go: TestRunUntil
+/// client-go: `TestRunUntil`
 #[test]
 fn a_stopped_reflector_closes_its_watch_and_keeps_its_cache() {
     on_a_paused_clock(async {
@@ -35,7 +35,7 @@ fn a_stopped_reflector_closes_its_watch_and_keeps_its_cache() {
     });
 }
 
-/// client-go: TestReflectorWatchStoppedBefore
+/// client-go: `TestReflectorWatchStoppedBefore`
 #[test]
 fn what_is_stopped_before_it_watches_never_watches_ref_20() {
     on_a_paused_clock(async {
@@ -54,8 +54,8 @@ fn what_is_stopped_before_it_watches_never_watches_ref_20() {
     });
 }
 
-/// client-go: TestReflectorWatchStoppedAfter
-/// client-go: TestReflectorHandleWatchStoppedAfter
+/// client-go: `TestReflectorWatchStoppedAfter`
+/// client-go: `TestReflectorHandleWatchStoppedAfter`
 #[test]
 fn a_watch_that_was_told_nothing_is_closed_once_and_without_an_error_ref_34() {
     on_a_paused_clock(async {
@@ -68,8 +68,8 @@ fn a_watch_that_was_told_nothing_is_closed_once_and_without_an_error_ref_34() {
     });
 }
 
-/// client-go: TestReflectorHandleWatchStoppedBefore
-/// client-go: TestReflectorStopWatch
+/// client-go: `TestReflectorHandleWatchStoppedBefore`
+/// client-go: `TestReflectorStopWatch`
 #[test]
 fn a_watch_that_is_being_opened_is_given_up_ref_34() {
     on_a_paused_clock(async {

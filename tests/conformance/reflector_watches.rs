@@ -34,7 +34,7 @@ fn refusing(times: usize) -> Source<Pod> {
 
 /// Differs: the position is kept; client-go lists again.
 ///
-/// client-go: TestCloseWatchChannelOnError
+/// client-go: `TestCloseWatchChannelOnError`
 #[test]
 fn an_error_that_is_no_status_ends_the_watch_and_nothing_else_ref_35() {
     on_a_paused_clock(async {
@@ -59,8 +59,8 @@ fn an_error_that_is_no_status_ends_the_watch_and_nothing_else_ref_35() {
 
 /// Differs: a watch that ends early is not an error and does not list again; it watches again, with backoff.
 ///
-/// client-go: TestReflectorHandleWatchResultChanClosedBefore
-/// client-go: TestReflectorHandleWatchResultChanClosedAfter
+/// client-go: `TestReflectorHandleWatchResultChanClosedBefore`
+/// client-go: `TestReflectorHandleWatchResultChanClosedAfter`
 #[test]
 fn a_watch_that_ends_early_is_opened_again_where_it_was_ref_33() {
     on_a_paused_clock(async {
@@ -81,7 +81,7 @@ fn a_watch_that_ends_early_is_opened_again_where_it_was_ref_33() {
 
 /// Differs: what is set aside is named in the status, and the position never goes back to that of the last event.
 ///
-/// client-go: TestReflectorWatchHandler
+/// client-go: `TestReflectorWatchHandler`
 #[test]
 fn events_change_the_cache_and_those_of_another_type_do_not_ref_30_ref_32() {
     on_a_paused_clock(async {
@@ -109,7 +109,7 @@ fn events_change_the_cache_and_those_of_another_type_do_not_ref_30_ref_32() {
     });
 }
 
-/// client-go: TestReflectorListAndWatchInitConnBackoff
+/// client-go: `TestReflectorListAndWatchInitConnBackoff`
 #[test]
 fn a_refused_connection_is_tried_again_with_backoff_for_as_long_as_it_takes_ref_23() {
     let backoff = BackoffOptions {
@@ -137,8 +137,8 @@ fn a_refused_connection_is_tried_again_with_backoff_for_as_long_as_it_takes_ref_
     }
 }
 
-/// client-go: TestNewReflectorWithCustomBackoff/default
-/// client-go: TestNewReflectorWithCustomBackoff/custom
+/// client-go: `TestNewReflectorWithCustomBackoff/default`
+/// client-go: `TestNewReflectorWithCustomBackoff/custom`
 #[test]
 fn the_backoff_may_be_chosen_ref_6() {
     let chosen = BackoffOptions {
@@ -169,7 +169,7 @@ fn the_backoff_may_be_chosen_ref_6() {
 
 /// Differs: the early end of the third stream is waited after too.
 ///
-/// client-go: TestBackoffOnTooManyRequests
+/// client-go: `TestBackoffOnTooManyRequests`
 #[test]
 fn a_busy_server_is_given_time_whether_it_says_so_before_or_in_a_stream_ref_25() {
     on_a_paused_clock(async {
@@ -188,7 +188,7 @@ fn a_busy_server_is_given_time_whether_it_says_so_before_or_in_a_stream_ref_25()
     });
 }
 
-/// client-go: TestNoRelistOnTooManyRequests
+/// client-go: `TestNoRelistOnTooManyRequests`
 #[test]
 fn a_busy_server_is_not_listed_again_ref_23() {
     on_a_paused_clock(async {
@@ -204,8 +204,8 @@ fn a_busy_server_is_not_listed_again_ref_23() {
 /// Differs: counted, not timed, and never at once: client-go watches again without a delay for as long as it was told
 /// to (by default not at all).
 ///
-/// client-go: TestRetryInternalError/none
-/// client-go: TestRetryInternalError/30 s
+/// client-go: `TestRetryInternalError/none`
+/// client-go: `TestRetryInternalError/30 s`
 #[test]
 fn the_third_internal_error_at_one_position_lists_again_ref_25() {
     on_a_paused_clock(async {
@@ -231,8 +231,8 @@ fn the_third_internal_error_at_one_position_lists_again_ref_25() {
 
 /// Differs: progress starts the count over, where client-go lets a minute of calm do so.
 ///
-/// client-go: TestRetryInternalError/30 s with a jump
-/// client-go: TestRetryWithDeadline
+/// client-go: `TestRetryInternalError/30 s with a jump`
+/// client-go: `TestRetryWithDeadline`
 #[test]
 fn internal_errors_with_progress_between_them_never_list_again() {
     on_a_paused_clock(async {
@@ -249,7 +249,7 @@ fn internal_errors_with_progress_between_them_never_list_again() {
 
 /// Differs: the cache can not refuse a resync; should it crash over one, it is rebuilt from a list and resynced on.
 ///
-/// client-go: TestReflectorResync
+/// client-go: `TestReflectorResync`
 #[test]
 fn a_resync_the_cache_crashes_over_is_followed_by_a_list_ref_40() {
     on_a_paused_clock(async {
@@ -269,7 +269,7 @@ fn a_resync_the_cache_crashes_over_is_followed_by_a_list_ref_40() {
     });
 }
 
-/// client-go: TestReflectorResyncChan
+/// client-go: `TestReflectorResyncChan`
 #[test]
 fn a_resync_period_repeats_the_cache_and_asks_nobody_ref_40() {
     on_a_paused_clock(async {
@@ -287,9 +287,9 @@ fn a_resync_period_repeats_the_cache_and_asks_nobody_ref_40() {
 
 /// Differs: less than the five minutes is refused, not raised.
 ///
-/// client-go: TestWatchTimeout/unset
-/// client-go: TestWatchTimeout/1 s
-/// client-go: TestWatchTimeout/30 min
+/// client-go: `TestWatchTimeout/unset`
+/// client-go: `TestWatchTimeout/1 s`
+/// client-go: `TestWatchTimeout/30 min`
 #[test]
 fn a_watch_is_asked_to_last_for_once_to_twice_the_least_ref_22() {
     on_a_paused_clock(async {
@@ -316,7 +316,7 @@ fn a_watch_is_asked_to_last_for_once_to_twice_the_least_ref_22() {
     });
 }
 
-/// client-go: TestReflectorReplacesStoreOnUnsafeDelete
+/// client-go: `TestReflectorReplacesStoreOnUnsafeDelete`
 #[test]
 fn an_object_removed_by_force_is_found_missing_by_a_list() {
     on_a_paused_clock(async {

@@ -10,7 +10,7 @@ const AT_1: &str = "watch resourceVersion=1&allowWatchBookmarks=true";
 
 /// Differs: 401 and 403 are tried again too, and named in the status; client-go's watcher gives up.
 ///
-/// client-go: retrywatcher_test
+/// client-go: `retrywatcher_test`
 #[test]
 fn a_watch_that_can_not_be_opened_is_opened_later_where_it_was() {
     for error in [
@@ -37,7 +37,7 @@ fn a_watch_that_can_not_be_opened_is_opened_later_where_it_was() {
 
 /// Differs: client-go's watcher ends with the error; a reflector lists.
 ///
-/// client-go: retrywatcher_test
+/// client-go: `retrywatcher_test`
 #[test]
 fn a_watch_that_is_told_that_its_position_is_gone_is_followed_by_a_list() {
     for error in [expired(), status(410, "Gone"), status(410, "")] {
@@ -54,7 +54,7 @@ fn a_watch_that_is_told_that_its_position_is_gone_is_followed_by_a_list() {
     }
 }
 
-/// client-go: retrywatcher_test
+/// client-go: `retrywatcher_test`
 #[test]
 fn streams_that_end_again_and_again_tell_each_change_once() {
     on_a_paused_clock(async {

@@ -22,7 +22,7 @@ async fn subscribe(pods: &Reflector<Pod>, options: SubscribeOptions) -> Arc<Mute
     log
 }
 
-/// client-go: TestIndexer
+/// client-go: `TestIndexer`
 #[test]
 fn an_index_is_complete_whether_it_was_there_first_or_came_later_ix_5() {
     on_a_paused_clock(async {
@@ -73,8 +73,8 @@ async fn resyncs_in_their_own_time(delay: Duration) {
     assert_eq!(resynced(), [0, 0, 2], "after three");
 }
 
-/// client-go: TestListenerResyncPeriods
-/// client-go: TestListenerResyncPeriodsDelayed
+/// client-go: `TestListenerResyncPeriods`
+/// client-go: `TestListenerResyncPeriodsDelayed`
 #[test]
 fn each_subscriber_is_resynced_in_its_own_time_si_10() {
     for delay in [Duration::ZERO, seconds(1)] {
@@ -85,7 +85,7 @@ fn each_subscriber_is_resynced_in_its_own_time_si_10() {
 /// Differs: a reflector runs from the start, so a shorter period never shortens that of the reflector; client-go lets
 /// it, before the start.
 ///
-/// client-go: TestResyncCheckPeriod
+/// client-go: `TestResyncCheckPeriod`
 #[test]
 fn no_subscriber_is_resynced_more_often_than_its_reflector_si_8_si_10() {
     on_a_paused_clock(async {
@@ -112,7 +112,7 @@ fn no_subscriber_is_resynced_more_often_than_its_reflector_si_8_si_10() {
 
 /// Differs: no two threads ever write here; what is left of the race is who comes first.
 ///
-/// client-go: TestSharedInformerInitializationRace
+/// client-go: `TestSharedInformerInitializationRace`
 #[test]
 fn whoever_subscribes_while_it_starts_is_told_everything_once_si_5() {
     on_a_paused_clock(async {
@@ -131,7 +131,7 @@ fn whoever_subscribes_while_it_starts_is_told_everything_once_si_5() {
     });
 }
 
-/// client-go: TestSharedInformerWatchDisruption
+/// client-go: `TestSharedInformerWatchDisruption`
 #[test]
 fn what_was_missed_is_told_to_all_and_a_resync_to_those_who_want_it() {
     on_a_paused_clock(async {
@@ -159,7 +159,7 @@ fn what_was_missed_is_told_to_all_and_a_resync_to_those_who_want_it() {
     });
 }
 
-/// client-go: TestSharedInformerErrorHandling
+/// client-go: `TestSharedInformerErrorHandling`
 #[test]
 fn an_error_reaches_who_asked_to_be_told() {
     on_a_paused_clock(async {
@@ -175,7 +175,7 @@ fn an_error_reaches_who_asked_to_be_told() {
     });
 }
 
-/// client-go: TestSharedInformerTransformer
+/// client-go: `TestSharedInformerTransformer`
 #[test]
 fn subscribers_see_what_the_transform_made() {
     on_a_paused_clock(async {
@@ -211,7 +211,7 @@ async fn come_and_go(pods: Reflector<Pod>, mut chance: fastrand::Rng) -> Vec<Arc
     stayed
 }
 
-/// client-go: TestSharedInformerHandlerAbuse
+/// client-go: `TestSharedInformerHandlerAbuse`
 #[test]
 fn subscribers_may_come_and_go_while_everything_changes() {
     on_a_paused_clock(async {

@@ -51,8 +51,8 @@ fn subscribers(pods: &Reflector<Pod>) -> usize {
     pods.status().subscribers.len()
 }
 
-/// client-go: TestSharedInformerRemoveHandler
-/// client-go: TestSharedInformerMultipleRegistration
+/// client-go: `TestSharedInformerRemoveHandler`
+/// client-go: `TestSharedInformerMultipleRegistration`
 #[test]
 fn the_same_actor_may_subscribe_twice_and_leave_twice_si_6() {
     on_a_paused_clock(async {
@@ -72,7 +72,7 @@ fn the_same_actor_may_subscribe_twice_and_leave_twice_si_6() {
     });
 }
 
-/// client-go: TestRemovingRemovedSharedInformer
+/// client-go: `TestRemovingRemovedSharedInformer`
 #[test]
 fn a_subscription_that_is_over_already_may_be_ended_sp_3() {
     on_a_paused_clock(async {
@@ -89,7 +89,7 @@ fn a_subscription_that_is_over_already_may_be_ended_sp_3() {
 
 /// Differs: a reflector runs once there is a handle to it.
 ///
-/// client-go: TestStateSharedInformer
+/// client-go: `TestStateSharedInformer`
 #[test]
 fn a_reflector_starts_runs_and_stops() {
     on_a_paused_clock(async {
@@ -105,8 +105,8 @@ fn a_reflector_starts_runs_and_stops() {
     });
 }
 
-/// client-go: TestAddOnStoppedSharedInformer
-/// client-go: TestRemoveOnStoppedSharedInformer
+/// client-go: `TestAddOnStoppedSharedInformer`
+/// client-go: `TestRemoveOnStoppedSharedInformer`
 #[test]
 fn a_stopped_reflector_takes_no_subscriber_and_lets_every_one_go() {
     on_a_paused_clock(async {
@@ -121,7 +121,7 @@ fn a_stopped_reflector_takes_no_subscriber_and_lets_every_one_go() {
     });
 }
 
-/// client-go: TestRemoveWhileActive
+/// client-go: `TestRemoveWhileActive`
 #[test]
 fn who_left_is_told_nothing_more() {
     on_a_paused_clock(async {
@@ -139,7 +139,7 @@ fn who_left_is_told_nothing_more() {
     });
 }
 
-/// client-go: TestAddWhileActive
+/// client-go: `TestAddWhileActive`
 #[test]
 fn who_comes_late_is_synced_when_it_handled_what_was_there_si_5() {
     on_a_paused_clock(async {
@@ -174,9 +174,9 @@ async fn leaves_nothing(pods: Reflector<Pod>, recorder: WeakAddr<Recorder>, sour
     assert_eq!(source.asked().len(), asked);
 }
 
-/// client-go: TestShutdown/before run
-/// client-go: TestShutdown/after sync
-/// client-go: TestShutdown/never run
+/// client-go: `TestShutdown/before run`
+/// client-go: `TestShutdown/after sync`
+/// client-go: `TestShutdown/never run`
 #[test]
 fn a_stopped_reflector_leaves_nothing_behind_si_1() {
     on_a_paused_clock(async {
@@ -211,7 +211,7 @@ fn a_stopped_reflector_leaves_nothing_behind_si_1() {
 /// Differs: neither the process ends nor is the next event tried a second later: an actor that panicked is gone, and so
 /// is its subscription; the others do not notice.
 ///
-/// client-go: TestEventPanics
+/// client-go: `TestEventPanics`
 #[test]
 fn a_subscriber_that_panics_is_detached_and_nobody_else_notices_pl_4() {
     on_a_paused_clock(async {
@@ -237,7 +237,7 @@ fn a_subscriber_that_panics_is_detached_and_nobody_else_notices_pl_4() {
     });
 }
 
-/// client-go: TestRemoveEventHandler_AsynchronousPanic
+/// client-go: `TestRemoveEventHandler_AsynchronousPanic`
 #[test]
 fn leaving_does_not_wait_for_what_is_being_handled_pl_3() {
     on_a_paused_clock(async {
@@ -259,7 +259,7 @@ fn leaving_does_not_wait_for_what_is_being_handled_pl_3() {
 
 /// Differs: leaving never waits; stopping the reflector does, within its grace period.
 ///
-/// client-go: TestRemoveEventHandler_SynchronousShutdown
+/// client-go: `TestRemoveEventHandler_SynchronousShutdown`
 #[test]
 fn stopping_waits_for_what_is_being_handled_pl_3() {
     on_a_paused_clock(async {
@@ -274,9 +274,9 @@ fn stopping_waits_for_what_is_being_handled_pl_3() {
     });
 }
 
-/// client-go: TestShutDownEventHandler_Lifecycles/never started
-/// client-go: TestShutDownEventHandler_Lifecycles/added after start
-/// client-go: TestShutDownEventHandler_Lifecycles/added before start
+/// client-go: `TestShutDownEventHandler_Lifecycles/never started`
+/// client-go: `TestShutDownEventHandler_Lifecycles/added after start`
+/// client-go: `TestShutDownEventHandler_Lifecycles/added before start`
 #[test]
 fn leaving_never_hangs() {
     on_a_paused_clock(async {

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::script::{Source, expired, page, page_before, status};
 use crate::words::{Recorder, World, on_a_paused_clock, pass, pod, settle, told};
 
-/// client-go: listwatch_test: TestToListWatcherWithWatchListSemantics
+/// client-go: `listwatch_test: TestToListWatcherWithWatchListSemantics`
 #[test]
 fn a_source_of_closures_says_whether_it_streams_lists() {
     let source = || {
@@ -50,7 +50,7 @@ async fn watched(source: &KubernetesSource<Pod>, version: &str) -> Result<Vec<St
     Ok(events)
 }
 
-/// client-go: fake_controller_source_test
+/// client-go: `fake_controller_source_test`
 #[test]
 fn the_embedded_server_replays_what_it_remembers_and_says_what_it_forgot() {
     on_a_paused_clock(async {
@@ -79,7 +79,7 @@ fn the_embedded_server_replays_what_it_remembers_and_says_what_it_forgot() {
     });
 }
 
-/// client-go: pager_test: TestListPager_List
+/// client-go: `pager_test: TestListPager_List`
 #[test]
 fn only_a_token_asks_for_another_page_and_then_no_version_is_said_pg_2_pg_3_pg_4() {
     on_a_paused_clock(async {
@@ -123,7 +123,7 @@ fn only_a_token_asks_for_another_page_and_then_no_version_is_said_pg_2_pg_3_pg_4
 
 /// Differs: nothing of a list is shown before its last page is there, where client-go's pager visits page by page.
 ///
-/// client-go: pager_test: TestListPager_EachListItem
+/// client-go: `pager_test: TestListPager_EachListItem`
 #[test]
 fn a_list_that_fails_between_pages_shows_nothing_pg_5() {
     on_a_paused_clock(async {
@@ -154,7 +154,7 @@ fn a_list_that_fails_between_pages_shows_nothing_pg_5() {
     });
 }
 
-/// client-go: dynamicinformer/informer_test
+/// client-go: `dynamicinformer/informer_test`
 #[test]
 fn a_kind_known_only_at_run_time_is_selected_and_followed() {
     on_a_paused_clock(async {

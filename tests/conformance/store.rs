@@ -51,7 +51,7 @@ fn names(store: &Store<Thing>) -> Vec<String> {
     store.keys().iter().map(ToString::to_string).collect()
 }
 
-/// client-go: TestCache
+/// client-go: `TestCache`
 #[test]
 fn what_is_put_is_found_until_it_is_removed_or_replaced_st_2_st_6() {
     let mut shown = Shown::new();
@@ -75,7 +75,7 @@ fn what_is_put_is_found_until_it_is_removed_or_replaced_st_2_st_6() {
     assert_eq!((read(&store, "foo").unwrap(), read(&store, "a")), ("7".to_owned(), None));
 }
 
-/// client-go: TestCacheWithTransformer
+/// client-go: `TestCacheWithTransformer`
 #[test]
 fn what_is_put_through_a_transform_is_found_transformed_st_3() {
     let mark = Transform::new(|mut thing: Thing| {
@@ -121,8 +121,8 @@ impl Handler<ResourceSnapshot<Pod>> for Snapshots {
     }
 }
 
-/// client-go: TestUndeltaStore
-/// client-go: undelta_store_test
+/// client-go: `TestUndeltaStore`
+/// client-go: `undelta_store_test`
 #[test]
 fn each_change_is_told_once_as_the_whole_and_reading_tells_nothing() {
     on_a_paused_clock(async {
@@ -141,7 +141,7 @@ fn each_change_is_told_once_as_the_whole_and_reading_tells_nothing() {
     });
 }
 
-/// client-go: listers_test: TestListAll
+/// client-go: `listers_test: TestListAll`
 #[test]
 fn a_selector_finds_all_some_or_none() {
     on_a_paused_clock(async {

@@ -32,7 +32,7 @@ fn versions(reflector: &Reflector<Pod>) -> Vec<String> {
         .collect()
 }
 
-/// client-go: TestReflectorListAndWatch/watch-list on
+/// client-go: `TestReflectorListAndWatch/watch-list on`
 #[test]
 fn a_streamed_list_goes_on_as_a_watch_wl_6_wl_11() {
     on_a_paused_clock(async {
@@ -79,10 +79,10 @@ impl ListerWatcher<Pod> for Undeclared {
     }
 }
 
-/// client-go: TestNewReflectorWithDisablementWatchList/off, supported
-/// client-go: TestNewReflectorWithDisablementWatchList/on, supported
-/// client-go: TestNewReflectorWithDisablementWatchList/on, unsupported
-/// client-go: TestNewReflectorWithDisablementWatchList/on, undeclared
+/// client-go: `TestNewReflectorWithDisablementWatchList/off, supported`
+/// client-go: `TestNewReflectorWithDisablementWatchList/on, supported`
+/// client-go: `TestNewReflectorWithDisablementWatchList/on, unsupported`
+/// client-go: `TestNewReflectorWithDisablementWatchList/on, undeclared`
 #[test]
 fn lists_are_streamed_where_nobody_says_no() {
     on_a_paused_clock(async {
@@ -109,7 +109,7 @@ fn lists_are_streamed_where_nobody_says_no() {
 /// Differs: client-go warns every ten seconds of silence and waits on; here 30 s of it end the stream, and the
 /// objects are listed.
 ///
-/// client-go: TestInitialEventsEndBookmarkTicker
+/// client-go: `TestInitialEventsEndBookmarkTicker`
 #[test]
 fn a_stream_that_falls_silent_before_its_list_is_complete_is_given_up_wl_10() {
     on_a_paused_clock(async {
@@ -127,9 +127,9 @@ fn a_stream_that_falls_silent_before_its_list_is_complete_is_given_up_wl_10() {
     });
 }
 
-/// client-go: TestWatchListResourceVersion/no events
-/// client-go: TestWatchListResourceVersion/only ADDED
-/// client-go: TestWatchListResourceVersion/with the marker
+/// client-go: `TestWatchListResourceVersion/no events`
+/// client-go: `TestWatchListResourceVersion/only ADDED`
+/// client-go: `TestWatchListResourceVersion/with the marker`
 #[test]
 fn the_version_of_a_streamed_list_is_that_of_its_last_bookmark_wl_7() {
     on_a_paused_clock(async {
@@ -144,7 +144,7 @@ fn the_version_of_a_streamed_list_is_that_of_its_last_bookmark_wl_7() {
     });
 }
 
-/// client-go: TestWatchList/no bookmark
+/// client-go: `TestWatchList/no bookmark`
 #[test]
 fn a_streamed_list_that_is_never_complete_shows_nothing() {
     on_a_paused_clock(async {
@@ -157,7 +157,7 @@ fn a_streamed_list_that_is_never_complete_shows_nothing() {
     });
 }
 
-/// client-go: TestWatchList/gate off
+/// client-go: `TestWatchList/gate off`
 #[test]
 fn without_streaming_lists_there_is_a_list_and_a_watch() {
     on_a_paused_clock(async {
@@ -169,8 +169,8 @@ fn without_streaming_lists_there_is_a_list_and_a_watch() {
     });
 }
 
-/// client-go: TestWatchList/any other error forces fallback
-/// client-go: TestWatchList/server without streaming
+/// client-go: `TestWatchList/any other error forces fallback`
+/// client-go: `TestWatchList/server without streaming`
 #[test]
 fn a_server_that_can_not_stream_a_list_is_listed_at_once_wl_9() {
     for error in [status(500, "InternalError"), status(422, "Invalid")] {
@@ -187,7 +187,7 @@ fn a_server_that_can_not_stream_a_list_is_listed_at_once_wl_9() {
     }
 }
 
-/// client-go: TestWatchList/synced after bookmark
+/// client-go: `TestWatchList/synced after bookmark`
 #[test]
 fn a_streamed_list_is_complete_with_its_bookmark() {
     on_a_paused_clock(async {
@@ -203,7 +203,7 @@ fn a_streamed_list_is_complete_with_its_bookmark() {
     });
 }
 
-/// client-go: TestWatchList/updates and deletes during streaming
+/// client-go: `TestWatchList/updates and deletes during streaming`
 #[test]
 fn changes_told_while_a_list_is_streamed_are_part_of_it_wl_5() {
     on_a_paused_clock(async {
@@ -222,7 +222,7 @@ fn changes_told_while_a_list_is_streamed_are_part_of_it_wl_5() {
     });
 }
 
-/// client-go: TestWatchList/429 retried
+/// client-go: `TestWatchList/429 retried`
 #[test]
 fn a_busy_server_is_asked_for_the_same_stream_again_wl_9() {
     on_a_paused_clock(async {
@@ -240,7 +240,7 @@ fn a_busy_server_is_asked_for_the_same_stream_again_wl_9() {
 /// Differs: client-go asks for the stream again at once and for ever; here a list follows after a backoff, since the
 /// server may never say that a stream is complete.
 ///
-/// client-go: TestWatchList/stream stopped before sync
+/// client-go: `TestWatchList/stream stopped before sync`
 #[test]
 fn a_stream_that_ends_before_its_list_is_complete_is_followed_by_a_list_wl_8() {
     on_a_paused_clock(async {
@@ -259,7 +259,7 @@ fn a_stream_that_ends_before_its_list_is_complete_is_followed_by_a_list_wl_8() {
 
 /// Differs: the watch that ended early is followed after a backoff.
 ///
-/// client-go: TestWatchList/stream stopped after sync
+/// client-go: `TestWatchList/stream stopped after sync`
 #[test]
 fn a_stream_that_ends_after_its_list_is_followed_by_a_watch() {
     on_a_paused_clock(async {
@@ -278,7 +278,7 @@ fn a_stream_that_ends_after_its_list_is_followed_by_a_watch() {
     });
 }
 
-/// client-go: TestWatchList/expiry after sync
+/// client-go: `TestWatchList/expiry after sync`
 #[test]
 fn an_expired_watch_is_reported_and_the_cache_kept_until_the_next_list_is_complete() {
     on_a_paused_clock(async {
@@ -296,7 +296,7 @@ fn an_expired_watch_is_reported_and_the_cache_kept_until_the_next_list_is_comple
     });
 }
 
-/// client-go: TestWatchList/annotation value "false"
+/// client-go: `TestWatchList/annotation value "false"`
 #[test]
 fn an_ordinary_bookmark_completes_nothing_wl_6() {
     on_a_paused_clock(async {
@@ -309,8 +309,8 @@ fn an_ordinary_bookmark_completes_nothing_wl_6() {
 
 /// Differs: each object is transformed once; client-go transforms those of the first list twice, five calls in all.
 ///
-/// client-go: TestReflectorRespectStoreTransformer/RealFIFO
-/// client-go: TestReflectorRespectStoreTransformer/DeltaFIFO
+/// client-go: `TestReflectorRespectStoreTransformer/RealFIFO`
+/// client-go: `TestReflectorRespectStoreTransformer/DeltaFIFO`
 #[test]
 fn every_object_of_a_streamed_list_is_transformed_once_wl_12() {
     for discipline in [Discipline::InOrder, Discipline::InOrderAtomic, Discipline::PerObject] {

@@ -29,8 +29,8 @@ fn laggards(world: &World) -> Vec<String> {
     waits.map(|(kind, _)| kind.to_string()).collect()
 }
 
-/// client-go: TestWaitFor/none
-/// client-go: TestWaitFor/all finish
+/// client-go: `TestWaitFor/none`
+/// client-go: `TestWaitFor/all finish`
 #[test]
 fn waiting_for_all_takes_as_long_as_the_slowest() {
     on_a_paused_clock(async {
@@ -54,9 +54,9 @@ fn waiting_for_all_takes_as_long_as_the_slowest() {
     });
 }
 
-/// client-go: TestWaitFor/one never
-/// client-go: TestWaitFor/all never
-/// client-go: TestSyncResult
+/// client-go: `TestWaitFor/one never`
+/// client-go: `TestWaitFor/all never`
+/// client-go: `TestSyncResult`
 #[test]
 fn waiting_with_a_limit_ends_with_who_was_late_and_why() {
     on_a_paused_clock(async {
@@ -80,8 +80,8 @@ fn waiting_with_a_limit_ends_with_who_was_late_and_why() {
     });
 }
 
-/// client-go: TestWaitFor/already cancelled
-/// client-go: TestWaitFor/custom cause
+/// client-go: `TestWaitFor/already cancelled`
+/// client-go: `TestWaitFor/custom cause`
 #[test]
 fn what_synced_before_it_was_stopped_counts_and_the_rest_says_that_it_stopped() {
     on_a_paused_clock(async {
@@ -97,7 +97,7 @@ fn what_synced_before_it_was_stopped_counts_and_the_rest_says_that_it_stopped() 
     });
 }
 
-/// client-go: synctrack_test
+/// client-go: `synctrack_test`
 #[test]
 fn a_subscriber_is_synced_when_the_cache_is_and_it_handled_all_of_it() {
     on_a_paused_clock(async {
@@ -124,7 +124,7 @@ fn a_subscriber_is_synced_when_the_cache_is_and_it_handled_all_of_it() {
 
 /// Of the limiters, the one that is needed here: delays that double up to a cap.
 ///
-/// client-go: default_rate_limiters_test
+/// client-go: `default_rate_limiters_test`
 #[test]
 fn delays_double_up_to_their_cap_and_never_overflow() {
     on_a_paused_clock(async {
