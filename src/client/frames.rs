@@ -61,7 +61,8 @@ impl Frames {
                     }
                 }
                 (Inside::Structure, _) if self.depth > 0 => {}
-                (Inside::Structure, b' ' | b'\t' | b'\r' | b'\n') => {
+                // Blanks, or a byte order mark.
+                (Inside::Structure, b' ' | b'\t' | b'\r' | b'\n' | 0xef | 0xbb | 0xbf) => {
                     // Between frames: nothing to keep.
                     let _blank = self.buffer.split_to(self.scanned + 1);
                     self.scanned = 0;

@@ -1,12 +1,13 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::failure::Failure;
 use super::faults::{Faults, Filter, PlannedBody, RawAnswer, SeenRequest, Switch, Verb};
+use super::frames::error_frame;
 use super::model::Interruption;
 use super::resources::ResourceId;
-use super::watch::error_frame;
 use super::{ApiServer, lock};
 use crate::api::Status;
 use crate::object::{Kind, ObjectKey};
@@ -30,8 +31,53 @@ impl ApiServer {
     /// # Errors
     /// When that version is forgotten, or still to come.
     pub fn restore(&self, resource_version: &str) -> Result<(), Status> {
-        let restored = lock(&self.model).restore(resource_version.parse().unwrap_or(u64::MAX));
+        self.restore_silently(resource_version)?;
+        self.cut_watches();
+        Ok(())
+    }
+
+    /// The same, but watches stay open. They are from the future now: nothing comes, not even a bookmark, until the
+    /// server has passed what they have been shown. What it does up to there is shown to none of them.
+    ///
+    /// # Errors
+    /// When that version is forgotten, or still to come.
+    pub fn restore_silently(&self, resource_version: &str) -> Result<(), Status> {
+        let restored = lock(&self.model).restore(parse(resource_version));
         restored.map_err(|failure| failure.status)
+    }
+
+    /// Answers the next `times` lists and streaming lists that name a version from an earlier state, whichever
+    /// version they name, as a server does that ignores the parameter. Lists that name none show the truth.
+    ///
+    /// # Errors
+    /// When that state is not known any more.
+    pub fn list_the_past(&self, resource_version: &str, times: usize) -> Result<(), Status> {
+        let (mut model, past) = (lock(&self.model), parse(resource_version));
+        if past > model.revision() {
+            return Err(Failure::too_large(past, model.revision()).status);
+        }
+        if model.collections.values().any(|collection| collection.history.after(past).is_err()) {
+            return Err(Failure::list_too_old().status);
+        }
+        model.faults.list_the_past(past, times);
+        Ok(())
+    }
+
+    /// Is several servers behind one address, each of which learns of everything so much later: lists and watches go
+    /// to each of them in turn, and a watch stays where it is.
+    ///
+    /// What a replica shows is legal: not less than the version a list names, for which it waits three seconds before
+    /// it answers 504, and the newest state if it names none. Objects are read from the newest state.
+    pub fn replicas(&self, lags: impl IntoIterator<Item = Duration>) {
+        let mut model = lock(&self.model);
+        model.faults.set_replicas(lags.into_iter().collect());
+        model.wake_watches();
+    }
+
+    /// Shows the next events of a kind to no watch, neither now nor when it resumes: a bug in etcd. Lists show the
+    /// truth, and bookmarks go past it.
+    pub fn lose_events(&self, kind: &Kind, events: usize) {
+        lock(&self.model).faults.lose(ResourceId::of(kind), events);
     }
 
     /// Ends all open watches, as a server does that shuts down.
@@ -44,6 +90,18 @@ impl ApiServer {
         lock(&self.model).interrupt(&Interruption::Break, |_| true);
     }
 
+    /// Loses the connections of all open watches, and nobody is told: nothing comes any more, not even an end. They
+    /// never come back, as half-open connections do not.
+    pub fn lose_watches(&self) {
+        lock(&self.model).interrupt(&Interruption::Lose, |_| true);
+    }
+
+    /// Sends nothing to any watch, as a stuck proxy: no events, no bookmarks, no end at the timeout. Those that are
+    /// opened meanwhile are answered, and silent. When it is over all of them go on.
+    pub fn silence_watches(&self, silent: bool) {
+        self.switch(Switch::WatchesSilenced, silent);
+    }
+
     /// Ends all open watches of a kind with an `ERROR` event.
     pub fn fail_watches(&self, kind: &Kind, status: Status) {
         let frame = Bytes::from(error_frame(&Failure::from(status)));
@@ -53,7 +111,7 @@ impl ApiServer {
         model.interrupt(&Interruption::End, |watched| *watched == resource);
     }
 
-    /// Sends bytes as they are into all open watches of a kind.
+    /// Sends bytes as they are into all open watches of a kind: garbage, or an event again, or in the wrong order.
     pub fn emit_raw_frame(&self, kind: &Kind, bytes: impl Into<Bytes>) {
         let resource = ResourceId::of(kind);
         let frame = Interruption::Raw(bytes.into());
@@ -111,6 +169,11 @@ impl ApiServer {
         self.switch(Switch::StreamingListsOff, !allowed);
     }
 
+    /// Compresses streaming lists that came over HTTP and allow it: each flush is a gzip file of its own, as in 1.37.
+    pub fn compress_streaming_lists(&self, compressed: bool) {
+        self.switch(Switch::StreamingListsCompressed, compressed);
+    }
+
     fn switch(&self, switch: Switch, on: bool) {
         let mut model = lock(&self.model);
         model.faults.set(switch, on);
@@ -127,20 +190,37 @@ impl ApiServer {
         lock(&self.model).faults.permit(&ResourceId::of(kind), verb);
     }
 
-    /// Ends every fault: planned answers, delays, missing rights and what is held or refused.
+    /// Ends every fault: planned answers, delays, missing rights, replicas, and what is held, silenced or refused.
+    /// What was lost stays lost.
     pub fn heal(&self) {
         let mut model = lock(&self.model);
         model.faults = Faults::default();
         model.wake_watches();
     }
 
-    /// What was asked, oldest first. Only the last ten thousand requests are remembered.
+    /// What was asked, oldest first. Only the last ten thousand requests are remembered, unless
+    /// [more are wanted](Self::remember_requests).
     pub fn requests(&self) -> Vec<SeenRequest> {
         lock(&self.model).requests.iter().cloned().collect()
+    }
+
+    /// Remembers so many requests from now on.
+    pub fn remember_requests(&self, requests: usize) {
+        lock(&self.model).remembered_requests = requests;
+    }
+
+    /// How often each verb was asked for since the beginning, remembered or not.
+    pub fn request_counts(&self) -> BTreeMap<Verb, u64> {
+        lock(&self.model).request_counts.clone()
     }
 
     /// How many watches are being read.
     pub fn open_watches(&self) -> usize {
         lock(&self.model).open_watches.len()
     }
+}
+
+/// What is not a version is one that never comes.
+fn parse(resource_version: &str) -> u64 {
+    resource_version.parse().unwrap_or(u64::MAX)
 }

@@ -137,7 +137,19 @@ pub(super) struct Faults {
     delays: Vec<(Filter, Duration)>,
     forbidden: Vec<(ResourceId, Verb)>,
     switches: Vec<Switch>,
+    /// How many events of a resource watches are still to miss.
+    losses: Vec<(ResourceId, usize)>,
+    /// How far each replica is behind. None is one that is not.
+    replicas: Vec<Duration>,
+    /// The replica asked last.
+    replica: usize,
+    /// The revision that lists show, and how many of them.
+    past: Option<(u64, usize)>,
 }
+
+/// Which of the replicas answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Replica(usize);
 
 #[derive(Debug)]
 struct PlannedAnswer {
@@ -158,6 +170,8 @@ pub(super) enum Switch {
     BookmarksHeld,
     ConnectionsRefused,
     StreamingListsOff,
+    StreamingListsCompressed,
+    WatchesSilenced,
 }
 
 impl Faults {
@@ -207,6 +221,43 @@ impl Faults {
         if on {
             self.switches.push(switch);
         }
+    }
+
+    pub(super) fn lose(&mut self, resource: ResourceId, events: usize) {
+        self.losses.retain(|(other, _)| *other != resource);
+        self.losses.push((resource, events));
+    }
+
+    /// Whether watches are to miss the next event of a resource, which counts as missed.
+    pub(super) fn loses_event(&mut self, resource: &ResourceId) -> bool {
+        let planned = self.losses.iter_mut().find(|(other, left)| other == resource && *left > 0);
+        planned.map(|(_, left)| *left = left.saturating_sub(1)).is_some()
+    }
+
+    pub(super) fn set_replicas(&mut self, lags: Vec<Duration>) {
+        self.replicas = lags;
+    }
+
+    /// The replica that answers the next request: each in turn.
+    pub(super) fn next_replica(&mut self) -> Replica {
+        self.replica = self.replica.wrapping_add(1);
+        Replica(self.replica)
+    }
+
+    pub(super) fn lag_of(&self, replica: Replica) -> Duration {
+        let position = replica.0.checked_rem(self.replicas.len());
+        position.map_or(Duration::ZERO, |position| self.replicas[position])
+    }
+
+    pub(super) fn list_the_past(&mut self, revision: u64, times: usize) {
+        self.past = Some((revision, times)).filter(|_| times > 0);
+    }
+
+    /// Takes the revision the next list is to show instead of a newer one.
+    pub(super) fn planned_past(&mut self) -> Option<u64> {
+        let (revision, times) = self.past?;
+        self.list_the_past(revision, times - 1);
+        Some(revision)
     }
 
     pub(super) fn is_on(&self, switch: Switch) -> bool {

@@ -18,6 +18,8 @@ pub(super) struct Event {
     pub(super) key: ObjectKey,
     pub(super) before: Option<Arc<Stored>>,
     pub(super) after: Option<Arc<Stored>>,
+    /// Whether watches are shown it. The objects changed all the same.
+    pub(super) lost: bool,
 }
 
 /// What happened to the objects of one resource, oldest first.
@@ -89,6 +91,15 @@ impl History {
         if revision < self.floor {
             return Err(Overtaken);
         }
+        self.past(objects, revision)
+    }
+
+    /// The same, for who never learned that the past was to be forgotten: a replica that lags behind.
+    pub(super) fn past<'a>(
+        &self,
+        objects: &'a Objects,
+        revision: u64,
+    ) -> Result<Cow<'a, Objects>, Overtaken> {
         let mut objects = Cow::Borrowed(objects);
         for event in self.after(revision)?.rev() {
             match &event.before {
@@ -110,7 +121,13 @@ mod tests {
     use super::*;
 
     fn deletion(revision: u64) -> Event {
-        Event { revision, key: ObjectKey::cluster_scoped("a"), before: None, after: None }
+        Event {
+            revision,
+            key: ObjectKey::cluster_scoped("a"),
+            before: None,
+            after: None,
+            lost: false,
+        }
     }
 
     #[test]

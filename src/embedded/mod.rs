@@ -33,6 +33,7 @@ mod demo;
 mod discovery;
 mod failure;
 mod faults;
+mod frames;
 mod history;
 mod in_process;
 mod model;
@@ -68,9 +69,6 @@ use self::route::{Call, Target};
 use crate::api::Status;
 use crate::client::{Method, Request, Response};
 use crate::object::{Kind, ObjectKey};
-
-/// How many requests are remembered.
-const REMEMBERED_REQUESTS: usize = 10_000;
 
 /// An API server in memory. Clones are the same server.
 #[derive(Clone)]
@@ -110,9 +108,14 @@ impl ApiServer {
         }
     }
 
-    /// Deletes the objects of a kind, ends its watches and serves it no more.
+    /// Deletes the objects of a kind, ends its watches and serves it no more, as when its definition is deleted.
     pub fn unregister(&self, kind: &Kind) {
         lock(&self.model).unregister(kind);
+    }
+
+    /// The same at one blow: no watch is told of a deletion, each just ends.
+    pub fn vanish(&self, kind: &Kind) {
+        lock(&self.model).vanish(kind);
     }
 
     /// Creates an object, which says itself of which kind it is. A namespace it does not name is `default`.
@@ -207,11 +210,8 @@ impl ApiServer {
         let mut model = lock(&self.model);
         let target = Target::of(&call.path, &model);
         let verb = target.verb(call);
-        if model.requests.len() == REMEMBERED_REQUESTS {
-            model.requests.pop_front();
-        }
         let (path, query) = (call.path.clone(), call.query.clone());
-        model.requests.push_back(SeenRequest { verb, path, query, at: Instant::now() });
+        model.remember(SeenRequest { verb, path, query, at: Instant::now() });
         let delay = model.faults.delay_of(verb, target.resource());
         (target, verb, delay)
     }

@@ -5,13 +5,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::failure::Failure;
-use super::faults::{Faults, SeenRequest};
+use super::faults::{Faults, Replica, SeenRequest, Verb};
 use super::history::{DEFAULT_LIMIT, Event, History, Objects, Overtaken};
 use super::resources::{ResourceId, Served, built_in, defined_by};
 use super::stored::Stored;
 use crate::object::{Kind, ObjectKey};
+
+/// How many requests are remembered unless more are asked for.
+const REMEMBERED_REQUESTS: usize = 10_000;
 
 /// All the server knows: objects, their history, who watches, and what goes wrong on purpose.
 ///
@@ -19,10 +23,14 @@ use crate::object::{Kind, ObjectKey};
 #[derive(Debug)]
 pub(super) struct Model {
     revision: watch::Sender<u64>,
+    /// When each of the last revisions was written, without gaps.
+    written: VecDeque<(u64, Instant)>,
     pub(super) collections: BTreeMap<ResourceId, Collection>,
     pub(super) open_watches: BTreeMap<u64, OpenWatch>,
     pub(super) faults: Faults,
     pub(super) requests: VecDeque<SeenRequest>,
+    pub(super) remembered_requests: usize,
+    pub(super) request_counts: BTreeMap<Verb, u64>,
     pub(super) random: fastrand::Rng,
     history_limit: usize,
 }
@@ -37,6 +45,16 @@ pub(super) struct Collection {
     pub(super) history: History,
     /// Wakes the watches of this resource.
     pub(super) wake: watch::Sender<()>,
+}
+
+impl Collection {
+    /// Its objects at a revision; at the newest one if that is what is wanted, or all that is left.
+    pub(super) fn as_shown(&self, shown: Option<u64>, newest: u64) -> (u64, Cow<'_, Objects>) {
+        let shown = shown.filter(|shown| *shown < newest);
+        let past =
+            shown.and_then(|shown| Some((shown, self.history.past(&self.objects, shown).ok()?)));
+        past.unwrap_or((newest, Cow::Borrowed(&self.objects)))
+    }
 }
 
 /// A watch somebody reads.
@@ -56,16 +74,21 @@ pub(super) enum Interruption {
     End,
     /// The connection breaks.
     Break,
+    /// The connection is gone, and nobody is told.
+    Lose,
 }
 
 impl Model {
     pub(super) fn new(seed: u64) -> Self {
         let mut model = Self {
             revision: watch::Sender::new(1),
+            written: VecDeque::new(),
             collections: BTreeMap::new(),
             open_watches: BTreeMap::new(),
             faults: Faults::default(),
             requests: VecDeque::new(),
+            remembered_requests: REMEMBERED_REQUESTS,
+            request_counts: BTreeMap::new(),
             random: fastrand::Rng::with_seed(seed),
             history_limit: DEFAULT_LIMIT,
         };
@@ -125,6 +148,17 @@ impl Model {
         self.interrupt(&Interruption::End, |watched| *watched == resource);
     }
 
+    /// Stops serving a kind, whose objects are gone without an event.
+    pub(super) fn vanish(&mut self, kind: &Kind) {
+        let (resource, now) = (ResourceId::of(kind), self.revision());
+        self.interrupt(&Interruption::End, |watched| *watched == resource);
+        if let Some(collection) = self.collections.get_mut(&resource) {
+            collection.open = false;
+            collection.objects.clear();
+            collection.history.restart(now);
+        }
+    }
+
     pub(super) fn definition_changed(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let kinds = |definition: Option<&Value>| {
             definition.and_then(Value::as_object).map(defined_by).unwrap_or_default()
@@ -150,12 +184,17 @@ impl Model {
     ) -> Option<Arc<Stored>> {
         let revision = self.revision() + 1;
         let collection = self.collections.get_mut(resource)?;
+        let lost = self.faults.loses_event(resource);
         let after = after.map(Arc::new);
         let before = match &after {
             Some(after) => collection.objects.insert(key.clone(), Arc::clone(after)),
             None => collection.objects.remove(&key),
         };
-        collection.history.push(Event { revision, key, before: before.clone(), after });
+        collection.history.push(Event { revision, key, before: before.clone(), after, lost });
+        self.written.push_back((revision, Instant::now()));
+        if self.written.len() > DEFAULT_LIMIT {
+            self.written.pop_front();
+        }
         self.revision.send_replace(revision);
         collection.wake.send_replace(());
         before
@@ -168,7 +207,7 @@ impl Model {
         }
     }
 
-    /// Undoes all that happened after a revision, and counts on from there.
+    /// Undoes all that happened after a revision, and counts on from there. Open watches wait for what they know.
     pub(super) fn restore(&mut self, revision: u64) -> Result<(), Failure> {
         if revision > self.revision() {
             return Err(Failure::too_large(revision, self.revision()));
@@ -185,9 +224,27 @@ impl Model {
             collection.objects = objects;
             collection.history.restart(revision);
         }
+        self.written.retain(|(written, _)| *written <= revision);
         self.revision.send_replace(revision);
-        self.interrupt(&Interruption::End, |_| true);
         Ok(())
+    }
+
+    /// The revision a replica shows.
+    pub(super) fn shown_by(&self, replica: Replica) -> u64 {
+        let lag = self.faults.lag_of(replica);
+        if lag.is_zero() {
+            return self.revision();
+        }
+        let now = Instant::now();
+        let reached = self.written.partition_point(|(_, at)| *at + lag <= now);
+        self.written.get(reached).map_or(self.revision(), |(revision, _)| revision - 1)
+    }
+
+    /// When a replica shows the first revision that it does not show yet.
+    pub(super) fn next_shown_by(&self, replica: Replica) -> Option<Instant> {
+        let (shown, lag) = (self.shown_by(replica), self.faults.lag_of(replica));
+        let next = self.written.partition_point(|(revision, _)| *revision <= shown);
+        self.written.get(next).map(|(_, at)| *at + lag)
     }
 
     // === reads ===
@@ -230,6 +287,15 @@ impl Model {
         for collection in self.collections.values() {
             collection.wake.send_replace(());
         }
+    }
+
+    // === requests ===
+
+    pub(super) fn remember(&mut self, request: SeenRequest) {
+        *self.request_counts.entry(request.verb).or_default() += 1;
+        self.requests.push_back(request);
+        let forgotten = self.requests.len().saturating_sub(self.remembered_requests);
+        self.requests.drain(..forgotten);
     }
 }
 

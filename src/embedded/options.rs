@@ -23,6 +23,9 @@ pub(super) struct ListOptions {
 /// How new a list must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListVersion {
+    /// As new as the server is.
+    Newest,
+    /// At least this new; 0 is any.
     NotOlderThan(u64),
     Exact(u64),
 }
@@ -44,7 +47,7 @@ pub(super) enum Begin {
     Now,
     /// With an `ADDED` for every object.
     InitialEvents {
-        not_older_than: u64,
+        version: ListVersion,
         /// Whether a bookmark says that these were all.
         marked_end: bool,
     },
@@ -64,6 +67,11 @@ impl<'a> Query<'a> {
 
     pub(super) fn asks_to_watch(self) -> bool {
         self.flag("watch") == Some(true)
+    }
+
+    pub(super) fn asks_for_a_streaming_list(self) -> bool {
+        let initial_events = self.flag("sendInitialEvents") == Some(true);
+        self.asks_to_watch() && initial_events && self.flag("allowWatchBookmarks") == Some(true)
     }
 }
 
@@ -94,9 +102,15 @@ impl ListOptions {
                 .transpose()?,
             version: match exact {
                 true => ListVersion::Exact(revision),
-                false => ListVersion::NotOlderThan(revision),
+                false => ListVersion::at_least(version, revision),
             },
         })
+    }
+}
+
+impl ListVersion {
+    fn at_least(version: &str, revision: u64) -> Self {
+        if version.is_empty() { Self::Newest } else { Self::NotOlderThan(revision) }
     }
 }
 
@@ -140,11 +154,15 @@ impl WatchOptions {
             parse_version(version).ok_or_else(|| Failure::watch_version_invalid(version))?;
         let bookmarks = query.flag("allowWatchBookmarks") == Some(true);
         let begin = match (initial_events, revision) {
-            (Some(true), not_older_than) => {
-                Begin::InitialEvents { not_older_than, marked_end: bookmarks }
-            }
+            (Some(true), revision) => Begin::InitialEvents {
+                version: ListVersion::at_least(version, revision),
+                marked_end: bookmarks,
+            },
             (Some(false), 0) => Begin::Now,
-            (None, 0) => Begin::InitialEvents { not_older_than: 0, marked_end: false },
+            (None, 0) => Begin::InitialEvents {
+                version: ListVersion::at_least(version, 0),
+                marked_end: false,
+            },
             (_, revision) => Begin::After(revision),
         };
         let timeout = query.text("timeoutSeconds").parse().ok().filter(|&seconds| seconds > 0);
@@ -242,9 +260,9 @@ mod tests {
 
     #[test]
     fn a_list_is_as_new_as_its_version_and_match_say() {
-        use ListVersion::{Exact, NotOlderThan};
+        use ListVersion::{Exact, Newest, NotOlderThan};
         for (text, expected) in [
-            ("", Ok(NotOlderThan(0))),
+            ("", Ok(Newest)),
             ("resourceVersion=0", Ok(NotOlderThan(0))),
             ("resourceVersion=5", Ok(NotOlderThan(5))),
             ("resourceVersion=5&resourceVersionMatch=NotOlderThan", Ok(NotOlderThan(5))),
@@ -268,14 +286,20 @@ mod tests {
             let parsed = WatchOptions::parse(Query(&query(text)), true);
             parsed.map(|options| options.begin).map_err(|failure| failure.status.code)
         };
-        let initial =
-            |not_older_than, marked_end| Ok(Begin::InitialEvents { not_older_than, marked_end });
+        use ListVersion::{Newest, NotOlderThan};
+        let initial = |version, marked_end| Ok(Begin::InitialEvents { version, marked_end });
         let streaming = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         assert_eq!(begin("resourceVersion=5"), Ok(Begin::After(5)));
-        assert_eq!(begin(""), initial(0, false));
-        assert_eq!(begin("resourceVersion=0&allowWatchBookmarks=true"), initial(0, false));
-        assert_eq!(begin(&format!("{streaming}&allowWatchBookmarks=1")), initial(0, true));
-        assert_eq!(begin(&format!("{streaming}&resourceVersion=5")), initial(5, false));
+        assert_eq!(begin(""), initial(Newest, false));
+        assert_eq!(
+            begin("resourceVersion=0&allowWatchBookmarks=true"),
+            initial(NotOlderThan(0), false)
+        );
+        assert_eq!(begin(&format!("{streaming}&allowWatchBookmarks=1")), initial(Newest, true));
+        assert_eq!(
+            begin(&format!("{streaming}&resourceVersion=5")),
+            initial(NotOlderThan(5), false)
+        );
         let without = "sendInitialEvents=false&resourceVersionMatch=NotOlderThan";
         assert_eq!(begin(without), Ok(Begin::Now));
         assert_eq!(begin("sendInitialEvents=true"), Err(422));

@@ -1,12 +1,13 @@
-use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::continue_token::ContinueToken;
 use super::failure::{Failure, JSON, whole_response};
+use super::faults::Replica;
 use super::history::{Objects, Overtaken};
 use super::model::{Collection, Model};
 use super::options::{ListOptions, ListVersion, Query, negotiate, parse_version};
@@ -41,7 +42,7 @@ impl ApiServer {
         let revision = parse_version(version).ok_or_else(|| {
             Failure::bad_request(format!("invalid resource version: {version:?}"))
         })?;
-        self.wait_for(revision).await?;
+        self.shown_to(ListVersion::Exact(revision)).await?;
         let object = lock(&self.model).existing(resource, key)?;
         Ok(whole_response(200, JSON, object.text(form)))
     }
@@ -59,19 +60,58 @@ impl ApiServer {
         let (labels, fields) = (query.text("labelSelector"), query.text("fieldSelector"));
         let selection = Selection::parse(&served, namespace, labels, fields)?;
 
-        let (ListVersion::NotOlderThan(revision) | ListVersion::Exact(revision)) = options.version;
-        self.wait_for(revision).await?;
-        let body = list(&lock(&self.model), resource, &selection, options, form)?;
+        let shown = self.shown_to(options.version).await?;
+        let body = list(&lock(&self.model), resource, &selection, options, shown, form)?;
         Ok(whole_response(200, JSON, body))
     }
 
-    /// Waits until the server has reached a revision, as long as Kubernetes does.
-    pub(super) async fn wait_for(&self, revision: u64) -> Result<(), Failure> {
+    /// The revision that answers a request: none if it is to be the newest when the answer is written. Waits for it
+    /// as long as Kubernetes does.
+    pub(super) async fn shown_to(&self, version: ListVersion) -> Result<Option<u64>, Failure> {
+        let not_older_than = match version {
+            ListVersion::Newest => return Ok(None),
+            ListVersion::NotOlderThan(revision) => revision,
+            ListVersion::Exact(revision) => {
+                self.wait_for(revision, None).await?;
+                return Ok(Some(revision));
+            }
+        };
+        let (past, replica) = {
+            let faults = &mut lock(&self.model).faults;
+            (faults.planned_past(), faults.next_replica())
+        };
+        match past {
+            Some(past) => Ok(Some(past)),
+            None => self.wait_for(not_older_than, Some(replica)).await.map(Some),
+        }
+    }
+
+    /// Waits until a replica, or the server itself, has reached a revision. Returns the one it has reached.
+    async fn wait_for(&self, revision: u64, replica: Option<Replica>) -> Result<u64, Failure> {
+        let shown = |model: &Model| match replica {
+            Some(replica) => model.shown_by(replica),
+            None => model.revision(),
+        };
         let mut revisions = lock(&self.model).revisions();
-        let reached = revisions.wait_for(|current| *current >= revision);
+        let reached = async {
+            loop {
+                revisions.mark_unchanged();
+                let (current, next) = {
+                    let model = lock(&self.model);
+                    let next = replica.and_then(|replica| model.next_shown_by(replica));
+                    (shown(&model), next)
+                };
+                if current >= revision {
+                    return current;
+                }
+                let next = next.unwrap_or_else(|| Instant::now() + FRESHNESS_PATIENCE);
+                // That somebody wrote, and that it is time to look again, is the same here.
+                let _woken = tokio::time::timeout_at(next, revisions.changed()).await;
+            }
+        };
         match tokio::time::timeout(FRESHNESS_PATIENCE, reached).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Failure::too_large(revision, lock(&self.model).revision())),
+            Ok(current) => Ok(current),
+            Err(_) => Err(Failure::too_large(revision, shown(&lock(&self.model)))),
         }
     }
 }
@@ -81,6 +121,7 @@ fn list(
     resource: &ResourceId,
     selection: &Selection,
     options: ListOptions,
+    shown: Option<u64>,
     form: Form,
 ) -> Result<Bytes, Failure> {
     model.served(resource)?;
@@ -92,14 +133,16 @@ fn list(
             (pinned, Failure::continue_too_old(token.at_newest().encode()))
         }
         (None, ListVersion::Exact(revision)) => (Some(revision), Failure::list_too_old()),
-        (None, ListVersion::NotOlderThan(_)) => (None, Failure::list_too_old()),
+        (None, ListVersion::Newest | ListVersion::NotOlderThan(_)) => {
+            (None, Failure::list_too_old())
+        }
     };
     let (revision, objects) = match pinned {
         Some(revision) => {
             let past = collection.history.rewind(&collection.objects, revision);
             (revision, past.map_err(|Overtaken| expired)?)
         }
-        None => (model.revision(), Cow::Borrowed(&collection.objects)),
+        None => collection.as_shown(shown, model.revision()),
     };
     let page = page(revision, &objects, selection, after, options.limit);
     Ok(write_list(collection, &page, selection, form))

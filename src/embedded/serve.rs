@@ -1,13 +1,19 @@
-use std::io;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 
 use actix_web::dev::ServerHandle;
 use actix_web::http::{StatusCode, header};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures::StreamExt as _;
 
-use super::ApiServer;
+use super::faults::Switch;
+use super::options::Query;
 use super::route::Call;
+use super::{ApiServer, lock};
+use crate::api::ApiError;
 use crate::client::Method;
 
 /// Larger than any object Kubernetes takes.
@@ -81,24 +87,36 @@ async fn answer(server: web::Data<ApiServer>, request: HttpRequest, body: Bytes)
         let value = request.headers().get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default().to_owned()
     };
-    let query = form_urlencoded::parse(request.query_string().as_bytes());
-    let response = server
-        .answer(Call {
-            method,
-            path: request.path().to_owned(),
-            query: query.into_owned().collect(),
-            accept: header(header::ACCEPT),
-            content_type: header(header::CONTENT_TYPE),
-            body,
-        })
-        .await;
+    let call = Call {
+        method,
+        path: request.path().to_owned(),
+        query: form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect(),
+        accept: header(header::ACCEPT),
+        content_type: header(header::CONTENT_TYPE),
+        body,
+    };
+    let compressed = Query(&call.query).asks_for_a_streaming_list()
+        && header(header::ACCEPT_ENCODING).contains("gzip")
+        && lock(&server.model).faults.is_on(Switch::StreamingListsCompressed);
+    let response = server.answer(call).await;
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut answer = HttpResponse::build(status);
     answer.content_type(response.content_type);
     if let Some(seconds) = response.retry_after {
         answer.insert_header((header::RETRY_AFTER, seconds));
     }
+    if compressed && response.status == 200 {
+        answer.insert_header((header::CONTENT_ENCODING, "gzip"));
+        return answer.streaming(response.body.map(|chunk| Ok::<_, ApiError>(gzip(&chunk?))));
+    }
     answer.streaming(response.body)
+}
+
+/// A whole gzip file. A reader must go on after its end, with the next.
+fn gzip(chunk: &[u8]) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let written = encoder.write_all(chunk).and_then(|()| encoder.finish());
+    written.expect("a Vec takes whatever is written").into()
 }
 
 fn method_of(request: &HttpRequest) -> Option<Method> {

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use super::failure::{Failure, JSON};
-use super::faults::Switch;
+use super::faults::{Replica, Switch};
+use super::frames::{bookmark, error_frame, write_event, write_frame};
 use super::history::{Event, Overtaken};
 use super::model::{Interruption, Model, OpenWatch};
-use super::options::{Begin, Query, WatchOptions, negotiate};
+use super::options::{Begin, ListVersion, Query, WatchOptions, negotiate};
 use super::resources::{ResourceId, Served};
 use super::route::Call;
 use super::selection::Selection;
@@ -40,6 +40,7 @@ struct Watch {
     start: u64,
     bookmarks: Bookmarks,
     deadline: Instant,
+    replica: Replica,
     changed: Receiver<()>,
 }
 
@@ -54,7 +55,7 @@ struct Seat {
 enum Opening {
     Done,
     InitialEvents {
-        not_older_than: u64,
+        version: ListVersion,
         marked_end: bool,
     },
     /// The version asked for is gone. Kubernetes says so in the stream.
@@ -74,10 +75,14 @@ enum Bookmarks {
 /// What a look at the model gave.
 enum Look {
     Nothing,
+    /// Not even its end is shown.
+    Silence,
     Chunk(Vec<u8>),
     /// The last chunk.
     Last(Vec<u8>),
     Broken,
+    /// Nothing comes any more, and no end.
+    Lost,
 }
 
 impl ApiServer {
@@ -107,8 +112,8 @@ impl ApiServer {
             }
             Begin::After(revision) => (revision, Opening::Done),
             Begin::Now => (model.revision(), Opening::Done),
-            Begin::InitialEvents { not_older_than, marked_end } => {
-                (0, Opening::InitialEvents { not_older_than, marked_end })
+            Begin::InitialEvents { version, marked_end } => {
+                (0, Opening::InitialEvents { version, marked_end })
             }
         };
         let watch = Watch {
@@ -124,6 +129,7 @@ impl ApiServer {
                 false => Bookmarks::Never,
             },
             deadline,
+            replica: model.faults.next_replica(),
             changed: model.collections[resource].wake.subscribe(),
         };
         drop(model);
@@ -144,11 +150,12 @@ impl ApiServer {
 impl Watch {
     /// The next bytes, and the watch if it goes on.
     async fn next_chunk(mut self) -> Option<(Result<Bytes, ApiError>, Option<Self>)> {
+        self.until_audible().await?;
         match std::mem::replace(&mut self.opening, Opening::Done) {
             Opening::Done => {}
             Opening::Expired(failure) => return Some((Ok(error_frame(&failure).into()), None)),
-            Opening::InitialEvents { not_older_than, marked_end } => {
-                match self.initial_events(not_older_than, marked_end).await {
+            Opening::InitialEvents { version, marked_end } => {
+                match self.initial_events(version, marked_end).await {
                     Ok(chunk) if chunk.is_empty() => {}
                     Ok(chunk) => return Some((Ok(chunk.into()), Some(self))),
                     Err(failure) => return Some((Ok(error_frame(&failure).into()), None)),
@@ -158,7 +165,10 @@ impl Watch {
         let server = self.seat.server.clone();
         loop {
             self.changed.mark_unchanged();
-            let look = self.look(&mut lock(&server.model));
+            let (look, next) = {
+                let mut model = lock(&server.model);
+                (self.look(&mut model), model.next_shown_by(self.replica))
+            };
             match look {
                 Look::Chunk(chunk) => return Some((Ok(chunk.into()), Some(self))),
                 Look::Last(chunk) if chunk.is_empty() => return None,
@@ -167,41 +177,64 @@ impl Watch {
                     let error = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
                     return Some((Err(ApiError::connection(error)), None));
                 }
+                Look::Lost => std::future::pending().await,
+                Look::Silence => {
+                    self.until_audible().await?;
+                    continue;
+                }
                 Look::Nothing => {}
             }
+            let due = self.bookmarks.due().unwrap_or(self.deadline);
             tokio::select! {
                 biased;
                 changed = self.changed.changed() => changed.ok()?,
-                () = tokio::time::sleep_until(self.bookmarks.due().unwrap_or(self.deadline)) => {}
+                () = tokio::time::sleep_until(next.map_or(due, |next| next.min(due))) => {}
             }
+        }
+    }
+
+    /// Waits while watches are silenced.
+    async fn until_audible(&mut self) -> Option<()> {
+        let server = self.seat.server.clone();
+        loop {
+            self.changed.mark_unchanged();
+            if !lock(&server.model).faults.is_on(Switch::WatchesSilenced) {
+                return Some(());
+            }
+            self.changed.changed().await.ok()?;
         }
     }
 
     async fn initial_events(
         &mut self,
-        not_older_than: u64,
+        version: ListVersion,
         marked_end: bool,
     ) -> Result<Vec<u8>, Failure> {
         let server = self.seat.server.clone();
-        server.wait_for(not_older_than).await?;
+        let shown = server.shown_to(version).await?;
         let model = lock(&server.model);
         let mut chunk = Vec::new();
-        for (key, object) in &model.collections[&self.seat.resource].objects {
+        let collection = &model.collections[&self.seat.resource];
+        let (revision, objects) = collection.as_shown(shown, model.revision());
+        for (key, object) in objects.iter() {
             if self.selection.matches(key, object) {
                 write_event(&mut chunk, "ADDED", object, self.form);
             }
         }
-        self.shown = model.revision();
+        self.shown = revision;
         if marked_end {
             self.bookmarks = Bookmarks::EndOfInitialEvents;
         }
         // A quick end bookmark travels with the events it ends.
-        self.write_due_bookmark(&mut chunk, &model);
+        self.write_due_bookmark(&mut chunk, &model, revision);
         Ok(chunk)
     }
 
     /// Takes what is ready: events, interruptions, a bookmark, the end; in this order.
     fn look(&mut self, model: &mut Model) -> Look {
+        if model.faults.is_on(Switch::WatchesSilenced) {
+            return Look::Silence;
+        }
         let mut chunk = Vec::new();
         loop {
             let interrupted_at = self.seat.interruptions(model).front().map(|(at, _)| *at);
@@ -217,12 +250,13 @@ impl Watch {
                 None => break,
                 Some((_, Interruption::End)) => return Look::Last(chunk),
                 Some((_, Interruption::Break)) if chunk.is_empty() => return Look::Broken,
-                Some((_, Interruption::Break)) => return Look::Chunk(chunk),
+                Some((_, Interruption::Lose)) if chunk.is_empty() => return Look::Lost,
+                Some((_, Interruption::Break | Interruption::Lose)) => return Look::Chunk(chunk),
                 Some((_, Interruption::Raw(bytes))) => chunk.extend_from_slice(bytes),
             }
             interruptions.pop_front();
         }
-        self.write_due_bookmark(&mut chunk, model);
+        self.write_due_bookmark(&mut chunk, model, model.shown_by(self.replica));
         if Instant::now() >= self.deadline {
             return Look::Last(chunk);
         }
@@ -236,10 +270,12 @@ impl Watch {
         model: &Model,
         until: Option<u64>,
     ) -> Result<(), Overtaken> {
-        let until = until.unwrap_or(u64::MAX);
+        let until = until.unwrap_or(u64::MAX).min(model.shown_by(self.replica));
         let events = model.collections[&self.seat.resource].history.after(self.shown)?;
         for event in events.take_while(|event| event.revision <= until) {
-            self.write_change(chunk, event);
+            if !event.lost {
+                self.write_change(chunk, event);
+            }
             self.shown = event.revision;
             if chunk.len() >= CHUNK_SIZE {
                 break;
@@ -263,9 +299,9 @@ impl Watch {
         }
     }
 
-    fn write_due_bookmark(&mut self, chunk: &mut Vec<u8>, model: &Model) {
+    fn write_due_bookmark(&mut self, chunk: &mut Vec<u8>, model: &Model, revision: u64) {
         let held = model.faults.is_on(Switch::BookmarksHeld);
-        let (revision, now) = (model.revision(), Instant::now());
+        let now = Instant::now();
         let ends_initial_events = match self.bookmarks {
             Bookmarks::Never => return,
             Bookmarks::EndOfInitialEvents if held => return,
@@ -274,7 +310,8 @@ impl Watch {
             Bookmarks::At(_) => false,
         };
         self.bookmarks = Bookmarks::after(now, self.deadline);
-        if !held && revision > self.start {
+        // Less than what was shown is a server that went back: it has nothing to say before it is there again.
+        if !held && revision > self.start && revision >= self.shown {
             self.shown = revision;
             let bookmark = bookmark(&self.served, self.form, revision, ends_initial_events);
             write_frame(chunk, "BOOKMARK", bookmark.to_string().as_bytes());
@@ -316,54 +353,5 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         lock(&self.server.model).open_watches.remove(&self.number);
-    }
-}
-
-fn write_event(chunk: &mut Vec<u8>, event_type: &str, object: &Stored, form: Form) {
-    begin_frame(chunk, event_type);
-    object.write_into(chunk, form);
-    chunk.extend_from_slice(b"}\n");
-}
-
-fn write_frame(chunk: &mut Vec<u8>, event_type: &str, object: &[u8]) {
-    begin_frame(chunk, event_type);
-    chunk.extend_from_slice(object);
-    chunk.extend_from_slice(b"}\n");
-}
-
-fn begin_frame(chunk: &mut Vec<u8>, event_type: &str) {
-    for part in [r#"{"type":""#, event_type, r#"","object":"#] {
-        chunk.extend_from_slice(part.as_bytes());
-    }
-}
-
-pub(super) fn error_frame(failure: &Failure) -> Vec<u8> {
-    let mut frame = Vec::new();
-    write_frame(&mut frame, "ERROR", failure.body().to_string().as_bytes());
-    frame
-}
-
-fn bookmark(served: &Served, form: Form, revision: u64, ends_initial_events: bool) -> Value {
-    let mut metadata =
-        json!({ "resourceVersion": revision.to_string(), "creationTimestamp": null });
-    if ends_initial_events {
-        metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
-    }
-    match form {
-        Form::MetadataOnly => json!({
-            "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
-        }),
-        Form::Whole => {
-            let kind = &served.kind;
-            let mut object = json!({
-                "kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata,
-            });
-            // Go writes mandatory fields even if they are empty: no bookmark is a whole object.
-            if kind.group.is_empty() && kind.plural == "pods" {
-                object["spec"] = json!({ "containers": null });
-                object["status"] = json!({});
-            }
-            object
-        }
     }
 }

@@ -35,6 +35,13 @@ impl<K: Resource> Staged<K> {
         }
     }
 
+    /// Leaves out what is not to be believed; says how many that were.
+    pub(super) fn drop_all(&mut self, is_false: impl Fn(&Item<K>) -> bool) -> u64 {
+        let before = self.items.len();
+        self.items.retain(|_, item| !is_false(item));
+        (before - self.items.len()) as u64
+    }
+
     /// What it contains, and what it names but could not be read.
     pub(super) fn complete(self) -> (Vec<Arc<K>>, Vec<Undecodable>) {
         let mut objects = Vec::with_capacity(self.items.len());

@@ -1,9 +1,13 @@
 //! Components together: reflectors against the embedded API server, on a paused clock unless a test says otherwise.
 
 mod bootstrap;
+mod faults_api;
+mod faults_host;
+mod faults_stream;
 mod kill;
 mod objects;
 mod program;
+mod proxy;
 mod recovery;
 mod runtime;
 mod subscribers;

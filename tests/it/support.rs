@@ -88,16 +88,20 @@ impl World {
         objects.into_iter().map(|(key, (_, version))| (key.to_string(), version)).collect()
     }
 
-    /// How often a request of this kind was seen: `list`, `watch` or `streaming list`.
+    /// How often a request of this kind was seen: `list`, `watch`, `streaming list`, or `check`, a list of one object
+    /// that asks how far the server has come.
     pub(crate) fn seen(&self, what: &str) -> usize {
         let is_watch =
             |request: &kubeflect::embedded::SeenRequest| request.parameter("watch").is_some();
         let is_streaming = |request: &kubeflect::embedded::SeenRequest| {
             request.parameter("sendInitialEvents").is_some()
         };
+        let is_check =
+            |request: &kubeflect::embedded::SeenRequest| request.parameter("limit") == Some("1");
         let requests = self.server.requests();
         let matching = requests.iter().filter(|request| match what {
-            "list" => !is_watch(request),
+            "list" => !is_watch(request) && !is_check(request),
+            "check" => is_check(request),
             "watch" => is_watch(request) && !is_streaming(request),
             "streaming list" => is_streaming(request),
             _ => panic!("no such request: {what}"),

@@ -149,3 +149,17 @@ async fn requests_are_remembered() {
     );
     assert_eq!(requests[1].at - requests[0].at, Duration::from_secs(3));
 }
+
+#[tokio::test]
+async fn requests_are_counted_for_ever_and_remembered_as_long_as_wanted() {
+    let server = server_with(&[]);
+    server.remember_requests(2);
+    for _ in 0..3 {
+        get(&server, PODS, &[]).await;
+    }
+    get(&server, "/version", &[]).await;
+    let remembered: Vec<Verb> = server.requests().iter().map(|request| request.verb).collect();
+    assert_eq!(remembered, [Verb::List, Verb::Discover]);
+    let counts: Vec<(Verb, u64)> = server.request_counts().into_iter().collect();
+    assert_eq!(counts, [(Verb::List, 3), (Verb::Discover, 1)]);
+}

@@ -4,6 +4,8 @@ mod discovery;
 mod faults;
 mod lists;
 mod properties;
+mod replicas;
+mod silence;
 mod sockets;
 mod watches;
 mod writes;

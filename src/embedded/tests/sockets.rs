@@ -57,3 +57,34 @@ async fn a_watch_is_closed_when_its_reader_hangs_up() {
     tokio::time::timeout(Duration::from_secs(10), closed).await.unwrap();
     serving.stop().await;
 }
+
+#[actix_rt::test]
+async fn a_compressed_streaming_list_is_one_gzip_file_after_the_other() {
+    use std::io::Read as _;
+    let serving = server_with(&["a"]).start().await.unwrap();
+    serving.server().compress_streaming_lists(true);
+    let client = awc::Client::builder().timeout(Duration::from_secs(10)).finish();
+    let streaming =
+        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let ask = |query: &str, encoding: &'static str| {
+        let url = format!("{}/api/v1/pods?watch=true&{query}", serving.url());
+        client.get(url).insert_header(("accept-encoding", encoding)).no_decompress().send()
+    };
+    for (query, encoding) in [(streaming, "identity"), ("resourceVersion=2", "gzip")] {
+        let plain = ask(query, encoding).await.unwrap();
+        assert!(!plain.headers().contains_key("content-encoding"), "{query} {encoding}");
+    }
+    let mut stream = ask(streaming, "gzip, deflate").await.unwrap();
+    assert_eq!(stream.headers().get("content-encoding").unwrap(), "gzip");
+    let mut read = Vec::new();
+    for name in ["b", "c"] {
+        let chunk = tokio::time::timeout(Duration::from_secs(10), stream.next()).await.unwrap();
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&*chunk.unwrap().unwrap()).read_to_string(&mut text).unwrap();
+        read.push(text);
+        serving.server().create(pod(name, json!({}))).unwrap();
+    }
+    let lines: Vec<usize> = read.iter().map(|text| text.lines().count()).collect();
+    assert_eq!(lines, [2, 1], "{read:?}");
+    serving.stop().await;
+}
