@@ -336,11 +336,11 @@ fn the_catalogue_is_as_long_as_it_was_counted() {
         .collect();
     assert_eq!(
         counts,
-        [(40, 7), (19, 0), (20, 1), (23, 1), (26, 2), (18, 0), (12, 9), (11, 8), (5, 9)],
+        [(40, 7), (19, 0), (20, 1), (23, 1), (26, 2), (18, 0), (12, 9), (13, 6), (5, 9)],
         "ported and excused, by file"
     );
     let names: usize = CATALOGUE.iter().map(|(_, names)| names.len()).sum();
-    assert_eq!((names, cited.len(), excused.len()), (211, 174, 37));
+    assert_eq!((names, cited.len(), excused.len()), (211, 176, 35));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! reflector, `WL` streaming lists, `PG` pages, `DF` DeltaFIFO, `RF` RealFIFO, `IX`, `ST` and `TS` indexer and store,
 //! `CT` delta to cache, `SI` and `PL` subscribers. README.md says what does not apply, and why.
 
+mod audits;
 mod catalogue;
 mod controller;
 mod delta_fifo;

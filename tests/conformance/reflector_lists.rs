@@ -133,21 +133,33 @@ fn a_first_list_in_pages_does_not_make_the_next_one_paged() {
     });
 }
 
+/// Ten objects in pages of four.
+fn pages_of_four(source: Source<Pod>, version: u64) -> Source<Pod> {
+    let names: Vec<String> = (0..10).map(|number| format!("p{number}")).collect();
+    let objects: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    source
+        .lists(page_before("one", version, &objects[..4]))
+        .lists(page_before("two", version, &objects[4..8]))
+        .lists(page(version, &objects[8..]))
+}
+
 /// client-go: `TestReflectorWatchListPageSize`
 #[test]
-fn a_page_size_is_kept_on_every_page_pg_3() {
+fn a_page_size_that_was_chosen_is_kept_on_every_page_of_every_list_pg_3() {
     on_a_paused_clock(async {
-        let names: Vec<String> = (0..10).map(|number| format!("p{number}")).collect();
-        let objects: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 1)).collect();
-        let source = Source::new()
-            .lists(page_before("one", 10, &objects[..4]))
-            .lists(page_before("two", 10, &objects[4..8]))
-            .lists(page(10, &objects[8..]));
+        let source = pages_of_four(pages_of_four(Source::new(), 10).watch_fails(expired()), 12);
         let pods = source.reflect(Options::all().page_size(4)).await;
-        settle().await;
+        pass(10).await;
         assert_eq!(
             lists(&source),
-            ["list limit=4", "list limit=4&continue=one", "list limit=4&continue=two"]
+            [
+                "list limit=4",
+                "list limit=4&continue=one",
+                "list limit=4&continue=two",
+                "list limit=4&resourceVersion=10&resourceVersionMatch=NotOlderThan",
+                "list limit=4&continue=one",
+                "list limit=4&continue=two",
+            ]
         );
         assert_eq!(pods.store().len(), 10);
     });
@@ -177,13 +189,21 @@ fn a_position_the_server_forgot_is_followed_at_once_by_the_newest_ref_11() {
 #[test]
 fn a_list_that_expires_between_pages_is_asked_for_in_one_piece_pg_5() {
     on_a_paused_clock(async {
-        let source = Source::new()
-            .lists(page_before("one", 10, &[("gone", 1)]))
+        let source = pages_of_four(Source::new(), 10)
+            .watch_fails(expired())
+            .lists(page_before("one", 11, &[("gone", 1)]))
             .list_fails(expired())
-            .lists(page(11, &[("a", 2), ("b", 3)]));
-        let pods = source.reflect(Options::all()).await;
-        settle().await;
-        assert_eq!(lists(&source), [NEWEST, "list limit=500&continue=one", "list"]);
+            .lists(page(12, &[("a", 2), ("b", 3)]));
+        let pods = source.reflect(Options::all().page_size(4)).await;
+        pass(10).await;
+        assert_eq!(
+            lists(&source).split_off(3),
+            [
+                "list limit=4&resourceVersion=10&resourceVersionMatch=NotOlderThan",
+                "list limit=4&continue=one",
+                AT_LEAST_10,
+            ]
+        );
         assert_eq!(versions(&pods), ["a2", "b3"], "nothing of the first page");
     });
 }

@@ -15,7 +15,7 @@ async fn stop(source: &Source<Pod>, pods: &Reflector<Pod>) {
     let stopped = tokio::time::timeout(Duration::from_secs(1), pods.stop(Duration::ZERO)).await;
     assert!(stopped.is_ok(), "it takes no time");
     assert_eq!(source.open_watches(), 0);
-    assert!(pods.status().last_error.is_none(), "{:?}", pods.status().last_error);
+    assert!(pods.status().condition.is_none(), "{:?}", pods.status().condition);
     pass(3_600).await;
     assert_eq!(source.asked(), asked, "nothing is asked any more");
     assert_eq!(pods.status().phase, Phase::Stopped);

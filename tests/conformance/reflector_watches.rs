@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kubeflect::Options;
-use kubeflect::api::WatchEvent;
+use kubeflect::api::{ApiError, WatchEvent};
 use kubeflect::object::{DynamicObject, StaticKind as _};
 use kubeflect::reflector::StreamingLists;
 use kubeflect::supervision::{BackoffOptions, Faults};
 
 use crate::script::{
-    Request, Source, added, deleted, item, modified, page, refused, runtime, status,
+    Request, Source, Told, added, deleted, item, modified, page, refused, runtime, status,
 };
 use crate::words::{
     Recorder, World, cached, key, on_a_paused_clock, pass, pod, settle, told, told_why,
@@ -67,7 +67,7 @@ fn a_watch_that_ends_early_is_opened_again_where_it_was_ref_33() {
         let source = Source::new().lists(page(1, &[])).watch_closes(vec![]).watches(vec![]);
         let pods = source.reflect(Options::all()).await;
         settle().await;
-        assert!(pods.status().last_error.is_none());
+        assert!(pods.status().condition.is_none());
         pass(2).await;
         assert_eq!(source.asked(), ["list limit=500", WATCH_AT_1, WATCH_AT_1]);
         let waited = source.gaps()[1];
@@ -79,7 +79,8 @@ fn a_watch_that_ends_early_is_opened_again_where_it_was_ref_33() {
     });
 }
 
-/// Differs: what is set aside is named in the status, and the position never goes back to that of the last event.
+/// Differs: what is set aside is named in the status, and the position never goes back: it stays at 55, where client-go
+/// takes that of the last event, 32.
 ///
 /// client-go: `TestReflectorWatchHandler`
 #[test]
@@ -106,6 +107,9 @@ fn events_change_the_cache_and_those_of_another_type_do_not_ref_30_ref_32() {
         assert!(pods.store().get(&key("foo")).is_none());
         assert!(pods.store().get(&key("rejected")).is_none());
         assert!(pods.status().quarantined.objects.contains_key(&key("rejected")));
+        assert_eq!(cached(&pods)["default/baz"], "32", "late, but news");
+        assert_eq!(pods.status().oddities.late_events, 1);
+        assert_eq!(pods.store().resource_version().unwrap().as_str(), "55");
     });
 }
 
@@ -201,49 +205,79 @@ fn a_busy_server_is_not_listed_again_ref_23() {
     });
 }
 
-/// Differs: counted, not timed, and never at once: client-go watches again without a delay for as long as it was told
-/// to (by default not at all).
+/// A list at version 1, then watches that are opened or refused in these ways.
+fn failing(watches: impl IntoIterator<Item = Result<Vec<Told<Pod>>, ApiError>>) -> Source<Pod> {
+    watches.into_iter().fold(Source::new().lists(page(1, &[])), |source, watch| match watch {
+        Ok(events) => source.watches(events),
+        Err(error) => source.watch_fails(error),
+    })
+}
+
+fn internal() -> ApiError {
+    status(500, "InternalError")
+}
+
+/// Differs: client-go lists after the first, unless told to watch on for a while, which it then does without a delay.
 ///
 /// client-go: `TestRetryInternalError/none`
-/// client-go: `TestRetryInternalError/30 s`
 #[test]
-fn the_third_internal_error_at_one_position_lists_again_ref_25() {
+fn the_third_internal_error_in_streams_from_one_position_lists_again_ref_25() {
     on_a_paused_clock(async {
-        let broken = || vec![Err(status(500, "InternalError"))];
-        let source = Source::new()
-            .lists(page(1, &[]))
-            .watches(broken())
-            .watches(broken())
-            .watches(broken())
-            .lists(page(2, &[]))
-            .watches(vec![]);
+        let source = failing((0..3).map(|_| Ok(vec![Err(internal())]))).lists(page(2, &[]));
         let _pods = source.reflect(Options::all()).await;
         pass(60).await;
-        assert_eq!(
-            source.asked()[1..5],
-            [WATCH_AT_1, WATCH_AT_1, WATCH_AT_1, RELIST_AT_1],
-            "and from its version on"
-        );
+        assert_eq!(source.asked()[1..5], [WATCH_AT_1, WATCH_AT_1, WATCH_AT_1, RELIST_AT_1]);
         assert!(source.gaps()[1..4].iter().all(|waited| *waited >= milliseconds(800)));
         assert_eq!(source.asked().len(), 6);
     });
 }
 
-/// Differs: progress starts the count over, where client-go lets a minute of calm do so.
+/// Differs: for two minutes, with the backoff between.
 ///
-/// client-go: `TestRetryInternalError/30 s with a jump`
+/// client-go: `TestRetryInternalError/30 s`
 /// client-go: `TestRetryWithDeadline`
 #[test]
-fn internal_errors_with_progress_between_them_never_list_again() {
-    on_a_paused_clock(async {
-        let source = (2..12).fold(Source::new().lists(page(1, &[])), |source, version| {
-            source.watches(vec![modified("a", version), Err(status(500, "InternalError"))])
+fn a_server_that_refuses_with_internal_errors_is_asked_for_two_minutes_whatever_else_it_says() {
+    let ten_seconds = Duration::from_secs(10);
+    let backoff = BackoffOptions {
+        first: ten_seconds,
+        factor: 1.0,
+        jitter: 0.0,
+        ..BackoffOptions::default()
+    };
+    for between in [internal, || status(429, "TooManyRequests")] {
+        on_a_paused_clock(async {
+            let refusals =
+                (0..30).map(|number| Err(if number % 2 == 0 { internal() } else { between() }));
+            let source = failing(refusals).lists(page(2, &[]));
+            let _pods = source.reflect(Options::all().backoff(backoff)).await;
+            pass(125).await;
+            assert_eq!(watches(&source), 13);
+            assert!(!source.asked().iter().any(|request| request == RELIST_AT_1));
+            pass(6).await;
+            assert_eq!(source.asked()[14], RELIST_AT_1, "after the one two minutes later");
         });
+    }
+}
+
+/// Differs: a minute without errors is one in which a stream was open, or got further.
+///
+/// client-go: `TestRetryInternalError/30 s with a jump`
+#[test]
+fn internal_errors_with_progress_or_calm_between_them_never_list_again() {
+    on_a_paused_clock(async {
+        let source =
+            failing((2..12).map(|version| Ok(vec![modified("a", version), Err(internal())])));
         let pods = source.reflect(Options::all()).await;
         pass(600).await;
-        assert_eq!(source.asked().iter().filter(|request| request.starts_with("list")).count(), 1);
         assert_eq!(watches(&source), 11);
-        assert_eq!(cached(&pods)["default/a"], "11");
+        for _ in 0..5 {
+            pass(60).await;
+            source.tell(Err(internal())).await;
+            pass(60).await;
+        }
+        assert_eq!(source.asked().iter().filter(|request| request.starts_with("list")).count(), 1);
+        assert_eq!((watches(&source), cached(&pods)["default/a"].as_str()), (16, "11"));
     });
 }
 

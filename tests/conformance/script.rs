@@ -13,6 +13,7 @@ use kubeflect::api::{
     StatusDetails, WatchEvent, WatchFuture, WatchRequest,
 };
 use kubeflect::object::{Resource, StaticKind as _};
+use kubeflect::reflector::Condition;
 use kubeflect::{Options, Reflector, ResourceVersion, Runtime, RuntimeOptions, Threads};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -192,7 +193,7 @@ pub(crate) fn runtime() -> Runtime {
 pub(crate) fn noting_errors(options: Options<Pod>) -> (Options<Pod>, Arc<Mutex<Vec<String>>>) {
     let errors = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&errors);
-    let note = move |error: &ApiError| noted.lock().unwrap().push(error.to_string());
+    let note = move |condition: &Condition| noted.lock().unwrap().push(condition.error.to_string());
     (options.on_error(note), errors)
 }
 

@@ -171,7 +171,7 @@ fn an_error_reaches_who_asked_to_be_told() {
         pass(1).await;
         let errors = errors.lock().unwrap();
         assert!(errors[0].starts_with("not allowed: "), "{errors:?}");
-        assert!(pods.status().last_error.is_some());
+        assert!(pods.status().condition.is_some());
     });
 }
 
