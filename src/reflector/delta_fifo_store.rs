@@ -34,10 +34,8 @@ pub(super) struct DeltaFifoStore<K: Resource> {
     writer: StoreWriter<K>,
     indexer: Indexer<K>,
     fifo: DeltaFifo<K>,
-    discipline: Discipline,
-    transform: Option<Transform<K>>,
+    intake: Intake<K>,
     publisher: Addr<Publisher<K>>,
-    gate: Gate,
     /// Who may speak; nobody after a crash, until the next epoch.
     epoch: Option<Epoch>,
     staged: Staged<K>,
@@ -53,15 +51,26 @@ pub(super) struct DeltaFifoStore<K: Resource> {
     faults: Faults,
 }
 
+/// What is taken in, and how.
+pub(super) struct Intake<K> {
+    pub(super) gate: Gate,
+    pub(super) discipline: Discipline,
+    pub(super) transform: Option<Transform<K>>,
+}
+
+impl<K: Resource> Intake<K> {
+    fn queue(&self) -> DeltaFifo<K> {
+        DeltaFifo::new(self.discipline, self.transform.clone())
+    }
+}
+
 impl<K: Resource> DeltaFifoStore<K> {
     pub(super) fn new(
         shared: Arc<Shared<K>>,
         writer: StoreWriter<K>,
         indexer: Indexer<K>,
-        discipline: Discipline,
-        transform: Option<Transform<K>>,
+        intake: Intake<K>,
         publisher: Addr<Publisher<K>>,
-        gate: Gate,
         faults: Faults,
     ) -> Self {
         Self {
@@ -69,11 +78,9 @@ impl<K: Resource> DeltaFifoStore<K> {
             shared,
             writer,
             indexer,
-            fifo: DeltaFifo::new(discipline, transform.clone()),
-            discipline,
-            transform,
+            fifo: intake.queue(),
+            intake,
             publisher,
-            gate,
             epoch: None,
             staged: Staged::default(),
             history: History::default(),
@@ -274,7 +281,7 @@ impl<K: Resource> Supervised for DeltaFifoStore<K> {
         // Whatever was on its way to the publisher is lost: the next thing shown must be another state, so that it is
         // told of it, even if nothing changes.
         self.indexer.set_resource_version(position);
-        self.fifo = DeltaFifo::new(self.discipline, self.transform.clone());
+        self.fifo = self.intake.queue();
         self.epoch = None;
         self.staged = Staged::default();
         self.outbox.clear();
@@ -300,7 +307,7 @@ impl<K: Resource> Handler<Stage<K>> for DeltaFifoStore<K> {
         self.hit("Stage");
         if self.epoch == Some(epoch) {
             for event in events {
-                self.staged.take(self.gate.pass(event));
+                self.staged.take(self.intake.gate.pass(event));
             }
         }
     }
@@ -336,7 +343,7 @@ impl<K: Resource> Handler<Apply<K>> for DeltaFifoStore<K> {
         self.hit("Apply");
         if self.epoch == Some(epoch) {
             for event in events {
-                self.take_event(self.gate.pass(event));
+                self.take_event(self.intake.gate.pass(event));
             }
         }
         self.hit("Apply/end");

@@ -36,7 +36,7 @@ impl Gate {
         if object.labels().is_none_or(|labels| selector.matches(Some(labels))) {
             return item;
         }
-        foreign(&item, format!("its labels are not those of {selector}"))
+        foreign(&item, &format!("its labels are not those of {selector}"))
     }
 
     fn in_place<K: Resource>(&self, item: Item<K>) -> Item<K> {
@@ -48,13 +48,12 @@ impl Gate {
         if found == wanted {
             return item;
         }
-        let problem = format!("it is in namespace {found:?}, not in {wanted:?}");
-        foreign(&item, problem)
+        foreign(&item, &format!("it is in namespace {found:?}, not in {wanted:?}"))
     }
 }
 
 /// Without a key: what is cached under that name is not touched by it.
-fn foreign<K: Resource>(item: &Item<K>, problem: String) -> Item<K> {
+fn foreign<K: Resource>(item: &Item<K>, problem: &str) -> Item<K> {
     let name = item.key().map(|key| key.to_string()).unwrap_or_default();
     Item::Undecodable(Undecodable {
         key: None,

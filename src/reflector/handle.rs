@@ -57,7 +57,7 @@ pub enum AddIndexError {
 pub enum NotSynced {
     /// Somebody has to grant a right, install a kind or mend a configuration. The reflector goes on trying.
     #[error(transparent)]
-    NeedsHelp(Condition),
+    NeedsHelp(Box<Condition>),
     /// Nothing is known to be wrong for good, but it took too long. The reflector goes on trying.
     #[error("{kind} not reflected within {waited:?}")]
     TooSlow {
@@ -67,7 +67,7 @@ pub enum NotSynced {
         waited: Duration,
         /// What stands in the way.
         #[source]
-        condition: Option<Condition>,
+        condition: Option<Box<Condition>>,
     },
     /// It has been stopped.
     #[error(transparent)]
@@ -113,7 +113,7 @@ impl<K: Resource> Reflector<K> {
     /// As [`synced`](Self::synced), and when it takes too long.
     pub async fn synced_within(&self, limit: Duration) -> Result<(), NotSynced> {
         let elapsed = |_| {
-            let condition = self.shared.progress.borrow().condition.clone();
+            let condition = self.shared.progress.borrow().condition.clone().map(Box::new);
             Err(NotSynced::TooSlow { kind: self.kind().to_string(), waited: limit, condition })
         };
         tokio::time::timeout(limit, self.synced()).await.unwrap_or_else(elapsed)
@@ -255,7 +255,7 @@ impl<K> Shared<K> {
                 if let Some(condition) = &progress.condition
                     && condition.needs_help()
                 {
-                    return Err(NotSynced::NeedsHelp(condition.clone()));
+                    return Err(NotSynced::NeedsHelp(Box::new(condition.clone())));
                 }
             }
             progress.changed().await.map_err(|_closed| self.stopped())?;

@@ -1,4 +1,4 @@
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::api::{ApiError, Item, WatchEvent};
 use crate::object::{Resource, ResourceVersion};
@@ -103,7 +103,7 @@ impl History {
 /// The last deletions.
 #[derive(Debug, Default)]
 struct Graves {
-    ended: HashMap<String, ResourceVersion>,
+    ended: BTreeMap<String, ResourceVersion>,
     oldest_first: VecDeque<String>,
 }
 

@@ -9,7 +9,7 @@ use actix::{Addr, AsyncContext as _, Context};
 use futures::future::{BoxFuture, join_all};
 
 use super::audit_timer::AuditTimer;
-use super::delta_fifo_store::DeltaFifoStore;
+use super::delta_fifo_store::{DeltaFifoStore, Intake};
 use super::gate::Gate;
 use super::machine::{Machine, Settings, Streaming};
 use super::messages::{Epoch, Flush, Restarted, Subscribers};
@@ -96,10 +96,12 @@ pub(crate) fn start<K: Resource>(
             Arc::clone(&shared),
             writer,
             indexer,
-            options.discipline,
-            options.transform,
+            Intake {
+                gate: Gate::new(shared.kind.clone(), Arc::clone(&selection)),
+                discipline: options.discipline,
+                transform: options.transform,
+            },
             publisher.addr().clone(),
-            Gate::new(shared.kind.clone(), Arc::clone(&selection)),
             faults.clone(),
         ),
         restart(),

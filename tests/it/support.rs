@@ -78,6 +78,14 @@ impl World {
         self.server.delete(&Pod::static_kind(), &key(name)).unwrap();
     }
 
+    /// Deletes a pod, or creates it if it is not there.
+    pub(crate) fn toggle(&self, name: &str) {
+        match self.server.get_object(&Pod::static_kind(), &key(name)) {
+            Some(_) => self.delete(name),
+            None => self.create(name),
+        }
+    }
+
     /// What the server has.
     pub(crate) fn truth(&self) -> BTreeMap<String, String> {
         self.truth_of(&Pod::static_kind())

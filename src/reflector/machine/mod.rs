@@ -25,8 +25,10 @@ const HEALTHY_LIFE: Duration = Duration::from_secs(60);
 const STREAMING_PAUSE: Duration = Duration::from_secs(3600);
 /// So many objects are listed at once where pages cost the server nothing.
 const PAGE: u32 = 500;
-/// So much silence of a watch is believed before the server is asked; a little more by chance.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// So much silence of a watch is believed before the server is asked, and up to so much more by chance: bookmarks come
+/// each minute where they come, and many reflectors are not to ask at once.
+const PATIENCE: Duration = Duration::from_secs(75);
+const MORE_PATIENCE: Duration = Duration::from_secs(30);
 /// Within this after it came back, a server is asked how far it has come.
 const VERIFY_WITHIN: Duration = Duration::from_secs(30);
 /// So much longer than it was asked to last a watch may take to end.
@@ -445,7 +447,7 @@ impl Machine {
         let timeout = self.settings.watch_timeout.mul_f64(1.0 + self.rng.f64());
         let timeout = Duration::from_secs(timeout.as_secs());
         let vigilance = Vigilance {
-            patience: PATIENCE.mul_f64(1.0 + 0.2 * self.rng.f64()),
+            patience: PATIENCE + MORE_PATIENCE.mul_f64(self.rng.f64()),
             verify_after: match self.trust {
                 Trust::Kept => None,
                 Trust::Lost => Some(VERIFY_WITHIN.mul_f64(self.rng.f64())),

@@ -4,7 +4,22 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::BudgetOptions;
+/// How much may be asked of one server by one process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BudgetOptions {
+    /// Requests per second, in the long run.
+    pub rate: f64,
+    /// Requests at once, after a pause.
+    pub burst: u32,
+    /// Lists at once: each is held in memory.
+    pub lists: usize,
+}
+
+impl Default for BudgetOptions {
+    fn default() -> Self {
+        Self { rate: 10.0, burst: 20, lists: 4 }
+    }
+}
 
 /// How much may still be asked of one server, by all arbiters of this process together.
 #[derive(Debug)]
