@@ -3,7 +3,7 @@
 use kubeflect::cache::{Change, Delta, DeltaFifo, Discipline, Indexer, Popped};
 use kubeflect::object::{ObjectKey, Resource as _};
 
-use crate::support::{Thing, drain, known, replace, thing};
+use crate::support::{Thing, drain, known, pop, replace, thing};
 
 /// Plays the same to a queue that joins the changes of an object and to one that keeps them in order.
 fn check(play: impl Fn(&mut DeltaFifo<Thing>), per_object: &[&str], in_order: &[&str]) {
@@ -141,5 +141,37 @@ fn a_change_has_the_key_of_its_object_a_tombstone_too() {
             _ => vec![],
         });
         assert_eq!(popped.unwrap(), [ObjectKey::cluster_scoped("foo")], "{discipline:?}");
+    }
+}
+
+/// client-go: `TestDeltaFIFO_HasSynced`
+/// client-go: `TestRealFIFO_HasSynced`
+#[test]
+fn a_queue_has_synced_when_its_first_list_is_through() {
+    for (discipline, pops_of_a_double) in [(Discipline::PerObject, 1), (Discipline::InOrder, 2)] {
+        let fifo = || DeltaFifo::<Thing>::new(discipline, None);
+        assert!(!fifo().has_synced(), "nothing happened");
+        let mut changed = fifo();
+        changed.add(thing("foo", 1)).unwrap();
+        assert!(changed.has_synced(), "a change before any list");
+        let mut empty = fifo();
+        replace(&mut empty, &[], &nothing());
+        assert!(empty.has_synced(), "an empty list");
+
+        let mut two = fifo();
+        replace(&mut two, &[("foo", 1), ("bar", 2)], &nothing());
+        for _ in 0..2 {
+            assert!(!two.has_synced());
+            assert!(pop(&mut two).is_some());
+        }
+        assert!(two.has_synced());
+
+        let mut double = fifo();
+        replace(&mut double, &[("foo", 1), ("foo", 2)], &nothing());
+        for _ in 0..pops_of_a_double {
+            assert!(!double.has_synced());
+            assert!(pop(&mut double).is_some());
+        }
+        assert!(double.has_synced(), "{discipline:?}");
     }
 }

@@ -117,13 +117,17 @@ fn the_cache_is_at_the_version_of_each_event_when_it_is_told_ts_2() {
     });
 }
 
+/// Differs: the cache is at the version the server is at, whatever the transform leaves of it; client-go's stays at that
+/// of the last list.
+///
 /// client-go: `TestStoreResourceVersionWithNonMetaTransform`
 #[test]
-fn a_transform_that_forgets_versions_costs_no_change() {
+fn a_transform_that_forgets_versions_costs_no_change_and_no_position() {
     on_a_paused_clock(async {
         let source = Source::new()
             .lists(page(1, &[("a", 1)]))
-            .watches(vec![modified("a", 2), Err(expired())])
+            .watch_closes(vec![modified("a", 2)])
+            .watches(vec![Err(expired())])
             .lists(page(3, &[("a", 2)]));
         let forgets = |mut pod: Pod| {
             pod.metadata.resource_version = None;
@@ -134,6 +138,13 @@ fn a_transform_that_forgets_versions_costs_no_change() {
         pods.subscribe(recorder).await.unwrap();
         pass(10).await;
         assert_eq!(told(&log)[..3], ["added a", "synced", "updated a"]);
+        assert_eq!(
+            source.asked()[2..4],
+            [
+                "watch resourceVersion=2&allowWatchBookmarks=true",
+                "list resourceVersion=2&resourceVersionMatch=NotOlderThan",
+            ]
+        );
         assert_eq!(pods.store().resource_version().unwrap().as_str(), "3");
     });
 }

@@ -46,10 +46,7 @@ fn a_restored_server_is_noticed_and_its_history_begun_anew_g14() {
                 assert_eq!(pods.status().oddities.rewinds, 1);
                 let mut told = told_why(&log);
                 told.sort();
-                assert_eq!(
-                    told,
-                    ["deleted after the backup (Rewind)", "updated changed (Rewind)"]
-                );
+                assert_eq!(told, ["deleted after the backup (Rewind)", "updated changed (Rewind)"]);
                 assert!(log.lock().unwrap().violations.is_empty());
                 world.touch("kept");
                 pass(200).await;
