@@ -14,7 +14,8 @@ const MISSED_BOOKMARKS: Duration = Duration::from_secs(150);
 pub(super) struct Vigilance {
     /// So much, unless the server has the habit of sending bookmarks.
     pub(super) patience: Duration,
-    /// After so long the server is asked how far it has come, however much it tells: it may have been restored.
+    /// So long after it answered, the server is asked how far it has come, however much it tells: it may have been
+    /// restored.
     pub(super) verify_after: Option<Duration>,
     /// No watch lasts longer.
     pub(super) longest: Duration,
@@ -62,10 +63,16 @@ impl Vigil {
         Self {
             heard: now,
             habit: Habit::Unknown,
-            verify_at: vigilance.verify_after.map(|after| now + after),
+            verify_at: None,
             ends: now + vigilance.longest,
             vigilance,
         }
+    }
+
+    /// The server answers.
+    pub(super) fn opened(&mut self, now: Instant) {
+        self.heard = now;
+        self.verify_at = self.vigilance.verify_after.map(|after| now + after);
     }
 
     pub(super) fn heard(&mut self, now: Instant) {
@@ -178,6 +185,8 @@ mod tests {
     #[test]
     fn a_server_that_was_out_of_reach_is_checked_once_though_it_talks() {
         let (mut vigil, start) = vigil(Some(5));
+        assert_eq!(due(&vigil, start), (90, Due::Check), "not before it answers");
+        vigil.opened(start);
         vigil.heard(start + Duration::from_secs(1));
         assert_eq!(due(&vigil, start), (5, Due::Check));
         let check = vigil.check(version("7"));

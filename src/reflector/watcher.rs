@@ -98,7 +98,7 @@ async fn watch<K: Resource>(
         Ok(Err(error)) => return Outcome::WatchEnded(WatchEnd::Failed(error)),
         Err(end) => return Outcome::WatchEnded(end),
     };
-    care.vigil.heard(Instant::now());
+    care.vigil.opened(Instant::now());
     if route.supervisor.send(WatchOpened(route.epoch)).await.is_err() {
         return Outcome::Interrupted;
     }
