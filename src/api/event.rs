@@ -152,6 +152,14 @@ impl<K: Resource> WatchEvent<K> {
         }
     }
 
+    /// What it is about, unless about no object.
+    pub fn item(&self) -> Option<&Item<K>> {
+        match self {
+            Self::Added(item) | Self::Modified(item) | Self::Deleted(item) => Some(item),
+            Self::Bookmark { .. } | Self::Unknown { .. } => None,
+        }
+    }
+
     /// The version after this event, from which a watch may resume.
     pub fn resource_version(&self) -> Option<ResourceVersion> {
         match self {

@@ -106,11 +106,18 @@ impl<K: Resource> DeltaFifoStore<K> {
             Turn::Late if is_bookmark => self.odd(|odd| odd.late_bookmarks += 1),
             Turn::Late => {
                 self.odd(|odd| odd.late_events += 1);
-                // Whether it is news of its object, the cache knows.
-                self.queue_event(event);
+                if self.can_tell_news(&event) {
+                    self.queue_event(event);
+                }
             }
             Turn::Risen => self.odd(|odd| odd.resurrections += 1),
         }
+    }
+
+    /// Whether the cache knows what is news of the object, and what is not: not if a transform left no version.
+    fn can_tell_news(&self, event: &WatchEvent<K>) -> bool {
+        let cached = event.item().and_then(Item::key).and_then(|key| self.indexer.get(&key));
+        cached.is_none_or(|cached| cached.resource_version().is_some())
     }
 
     fn odd(&self, count: impl FnOnce(&mut Oddities)) {

@@ -142,7 +142,8 @@ impl<K> Options<K> {
 
     /// Compares the cache with the server now and then: each time after this to twice this. Every object is asked for by
     /// name and version at the version of the cache, page by page; a difference is counted, and listed away. Never,
-    /// unless set: a watch that works leaves nothing to find, but servers have lost events before.
+    /// unless set: a watch that works leaves nothing to find, but servers have lost events before. A transform that
+    /// gives objects other names leaves nothing to compare.
     #[must_use]
     pub fn audit(mut self, at_least_every: Duration) -> Self {
         self.audit = Some(at_least_every);

@@ -187,9 +187,7 @@ impl<K: Resource> Route<K> {
 
 /// Without a version it could not be said from where to watch on. What can not be read is reported all the same.
 fn lacks_version<K: Resource>(event: &WatchEvent<K>) -> bool {
-    let (WatchEvent::Added(item) | WatchEvent::Modified(item) | WatchEvent::Deleted(item)) = event
-    else {
-        return false;
-    };
-    matches!(item, Item::Object(_)) && item.resource_version().is_none()
+    event
+        .item()
+        .is_some_and(|item| matches!(item, Item::Object(_)) && item.resource_version().is_none())
 }

@@ -219,3 +219,24 @@ fn what_was_not_asked_for_never_enters_the_cache() {
         assert_eq!((quarantined.objects.len(), quarantined.others), (0, 2));
     });
 }
+
+#[test]
+fn a_late_event_is_no_news_of_an_object_that_lost_its_version_to_a_transform() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let old = world.server.get_object(&Pod::static_kind(), &key("a")).unwrap();
+        let forget_versions = |mut pod: Pod| {
+            pod.metadata.resource_version = None;
+            Ok(pod)
+        };
+        let (pods, log) = world.follow(Options::all().transform(forget_versions)).await;
+        world.touch("a");
+        settle().await;
+        assert_eq!(told(&log), ["updated a"]);
+        emit(&world, "MODIFIED", &old);
+        settle().await;
+        assert!(told(&log).is_empty());
+        let cached = pods.store().get(&key("a")).unwrap();
+        assert!(cached.metadata.annotations.is_some(), "the cache did not go back");
+    });
+}

@@ -517,4 +517,6 @@ fn reporting(verb: Verb, error: ApiError, effects: Vec<Effect>) -> Vec<Effect> {
 }
 
 #[cfg(test)]
+mod decisions;
+#[cfg(test)]
 mod tests;

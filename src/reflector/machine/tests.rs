@@ -4,9 +4,9 @@
 use super::*;
 
 /// One course of events. Its clock goes only when told to.
-struct Play {
-    machine: Machine,
-    now: Instant,
+pub(super) struct Play {
+    pub(super) machine: Machine,
+    pub(super) now: Instant,
 }
 
 impl Play {
@@ -24,12 +24,12 @@ impl Play {
     }
 
     /// Lists are streamed.
-    fn streaming() -> Self {
+    pub(super) fn streaming() -> Self {
         Self::new(Streaming::Possible, 0.0)
     }
 
     /// Lists are not streamed.
-    fn listing() -> Self {
+    pub(super) fn listing() -> Self {
         Self::new(Streaming::Never, 0.0)
     }
 
@@ -40,12 +40,12 @@ impl Play {
         play
     }
 
-    fn step(&mut self, input: Input) -> String {
+    pub(super) fn step(&mut self, input: Input) -> String {
         let effects = self.machine.step(input, self.now);
         effects.iter().map(written).collect::<Vec<_>>().join(", ")
     }
 
-    fn all(&mut self, inputs: impl IntoIterator<Item = Input>) {
+    pub(super) fn all(&mut self, inputs: impl IntoIterator<Item = Input>) {
         for input in inputs {
             self.step(input);
         }
@@ -57,13 +57,13 @@ impl Play {
     }
 
     /// Lets the wait it is in pass.
-    fn wait(&mut self) -> String {
+    pub(super) fn wait(&mut self) -> String {
         self.now = self.machine.next_attempt().expect("it waits");
         self.step(Input::WaitOver)
     }
 
     /// How long it waits from now on.
-    fn delay(&self) -> Duration {
+    pub(super) fn delay(&self) -> Duration {
         self.machine.next_attempt().expect("it waits") - self.now
     }
 
@@ -116,19 +116,19 @@ fn even_if(older: Older) -> &'static str {
     }
 }
 
-fn position(version: &str) -> Option<ResourceVersion> {
+pub(super) fn position(version: &str) -> Option<ResourceVersion> {
     ResourceVersion::new(version)
 }
 
-fn start(version: &str) -> Input {
+pub(super) fn start(version: &str) -> Input {
     Input::Start { position: position(version) }
 }
 
-fn listed(version: &str) -> Input {
+pub(super) fn listed(version: &str) -> Input {
     Input::Listed { resource_version: position(version).unwrap() }
 }
 
-fn initial_events_ended(version: &str) -> Input {
+pub(super) fn initial_events_ended(version: &str) -> Input {
     Input::InitialEventsEnded { resource_version: position(version).unwrap() }
 }
 
@@ -152,7 +152,7 @@ fn closed(version: &str) -> Input {
     Input::WatchEnded { end: WatchEnd::Closed, position: position(version) }
 }
 
-fn failed(error: ApiError, version: &str) -> Input {
+pub(super) fn failed(error: ApiError, version: &str) -> Input {
     Input::WatchEnded { end: WatchEnd::Failed(error), position: position(version) }
 }
 
