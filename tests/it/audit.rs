@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kubeflect::Options;
 use kubeflect::object::StaticKind as _;
 use kubeflect::reflector::{Audits, StreamingLists};
+use kubeflect::supervision::Faults;
 
 use crate::support::{World, cached, key, on_a_paused_clock, pass, settle, told_why};
 
@@ -108,5 +109,20 @@ fn what_is_quarantined_is_no_difference() {
         let audits = pods.status().audits;
         assert!(audits.done >= 2, "{audits:?}");
         assert_eq!(audits.differences, 0, "{audits:?}");
+    });
+}
+
+#[test]
+fn an_auditor_that_dies_is_followed_by_another() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["a"]);
+        let faults = Faults::panic_at("auditor", "started", 1);
+        let (pods, log) = world.follow(audited().faults(faults.clone())).await;
+        world.server.lose_events(&Pod::static_kind(), 1);
+        world.touch("a");
+        pass(1300).await;
+        assert_eq!(faults.fired(), 1);
+        assert_eq!(told_why(&log), ["updated a (Relist)"]);
+        assert_eq!(cached(&pods), world.truth());
     });
 }

@@ -4,6 +4,7 @@ use kubeflect::api::ApiError;
 use kubeflect::embedded::{Filter, RawAnswer, Verb};
 use kubeflect::object::{DynamicObject, Scope};
 use kubeflect::reflector::{Freshness, StreamingLists};
+use kubeflect::supervision::Faults;
 use kubeflect::{Kind, Options, Reflector};
 use serde_json::json;
 
@@ -84,6 +85,22 @@ fn objects_whose_end_was_not_told_are_kept_for_their_time_then_given_up() {
             assert_eq!(reflector.status().freshness, Freshness::Fresh);
         });
     }
+}
+
+#[test]
+fn a_store_that_crashes_over_giving_up_a_kind_gives_it_up_all_the_same() {
+    on_a_paused_clock(async {
+        let world = World::new();
+        world.server.register(widgets());
+        create(&world, "a");
+        let faults = Faults::panic_at("delta_fifo_store", "Forget", 1);
+        let options = Options::<DynamicObject>::all().faults(faults.clone());
+        let reflector = world.runtime.reflect_kind(widgets(), options).await.unwrap();
+        reflector.synced().await.unwrap();
+        world.server.vanish(&widgets());
+        pass(700).await;
+        assert_eq!((faults.fired(), reflector.store().len()), (1, 0));
+    });
 }
 
 #[test]
