@@ -55,6 +55,21 @@ async fn a_server_may_go_by_another_name_than_its_address() {
     follow(world, connection).await;
 }
 
+/// No streams that share a connection, hence none that stops another.
+#[actix::test]
+async fn a_server_that_would_rather_speak_http_2_is_spoken_to_in_http_1() {
+    let authority = Authority::new("test");
+    let mut config = (*authority.server(&["127.0.0.1"], IGNORED)).clone();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let world = World::tls(Arc::new(config)).await;
+    let connection = trusting(world.connection(Scheme::Https, "127.0.0.1"), &authority.pem());
+    let front = world.front.clone();
+    follow(world, connection).await;
+    let heads = front.heads();
+    assert!(heads.iter().all(|head| head.contains(" HTTP/1.1\r\n")), "{heads:?}");
+    assert!(heads.len() >= 2, "each watch has a connection of its own");
+}
+
 #[actix::test]
 async fn a_server_nobody_we_trust_vouches_for_is_refused() {
     let authority = Authority::new("test");

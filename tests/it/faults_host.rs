@@ -70,7 +70,11 @@ async fn a_runtime_whose_threads_are_gone_says_so_and_stops_at_once() {
     let runtime = Runtime::with_options(server, options);
     let pods = runtime.reflect::<Pod>(Options::all()).await.unwrap();
     pods.synced_within(LONG).await.unwrap();
+    let running = runtime.clone();
+    let running = tokio::spawn(async move { running.run().await });
     runtime.start_actor(|| StopsTheSystem).await.ok();
+    let error = tokio::time::timeout(LONG, running).await.unwrap().unwrap().unwrap_err();
+    assert!(error.to_string().starts_with("the threads of the runtime have ended"), "{error}");
     let gone = async {
         // Each asks for another kind of cache, so that it is not one there already.
         for size in 1.. {
