@@ -1,6 +1,7 @@
 //! Components together: reflectors against the embedded API server, on a paused clock unless a test says otherwise.
 
 mod bootstrap;
+mod catalogue;
 mod faults_api;
 mod faults_host;
 mod faults_stream;
