@@ -120,7 +120,11 @@ async fn a_redirect_is_never_followed() {
     for redirect in [301, 302, 303, 307, 308] {
         let location =
             format!("{redirect} Go\r\nlocation: http://{elsewhere}/api/v1/pods?token=canary");
-        let error = listed(answer(&location, b"")).await.unwrap_err();
+        let refusal = answer(&location, b"");
+        let redirecting = World::gated(Arc::new(move |_head| Some(refusal.clone()))).await;
+        let connection = redirecting.connection(Scheme::Http, "127.0.0.1");
+        let error = list(connection).await.unwrap_err();
+        assert_eq!(redirecting.front.heads().len(), 1, "asked once");
         assert!(
             matches!(error, ApiError::Unexpected { code, .. } if code == redirect),
             "{error:?}"
