@@ -131,8 +131,8 @@ async fn a_server_without_tls_is_told_apart_from_one_that_is_not_there() {
     let error = whole(&list(connection).await.unwrap_err());
     assert!(error.contains("does not speak TLS"), "{error}");
     let port = nobody().await.port();
-    let connection = connection(Scheme::Https, "127.0.0.1", port);
-    let error = whole(&list(trusting(connection, &authority.pem())).await.unwrap_err());
+    let absent = crate::support::connection(Scheme::Https, "127.0.0.1", port);
+    let error = whole(&list(trusting(absent, &authority.pem())).await.unwrap_err());
     assert!(error.contains("can not be reached"), "{error}");
 }
 
