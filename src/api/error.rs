@@ -2,6 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::object::ResourceVersion;
+
 /// Why the API server did not do as asked.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -130,6 +132,15 @@ pub enum ApiError {
         panic: String,
     },
 
+    /// The server answers with a version before one it told us: a replica that lies, or a storage that was restored.
+    #[error("the server is at version {answered}, before {cached} which it told before")]
+    Older {
+        /// The version of the answer.
+        answered: ResourceVersion,
+        /// The version the cache has.
+        cached: ResourceVersion,
+    },
+
     /// An answer that is not what the protocol says.
     #[error("answer not understood: {problem}")]
     Malformed {
@@ -145,13 +156,14 @@ pub enum Recovery {
     Retry,
     /// The position is lost: list again, not older than it.
     Relist,
-    /// The server can not serve our version: list what is newest there.
+    /// The server can not serve our version: list what is newest there, even if that is older.
     ReadNewest,
     /// Only a change of rights or credentials helps: ask the same again, slowly, and say so.
     Wait,
-    /// Only a change of the server or of the configuration helps: list again, slowly, and say so. What we know may be
-    /// void by then.
+    /// Only a change of the server helps: list again, slowly, and say so. What we know may be void by then.
     WaitAndRelist,
+    /// Only another configuration helps: list again, as rarely as can be, and say so.
+    Mend,
 }
 
 impl ApiError {
@@ -167,19 +179,18 @@ impl ApiError {
             | Self::Broken { .. }
             | Self::Unexpected { .. } => Recovery::Retry,
             Self::Expired { .. } | Self::StorageRead { .. } => Recovery::Relist,
-            Self::NotYetServed { .. } => Recovery::ReadNewest,
+            Self::NotYetServed { .. } | Self::Older { .. } => Recovery::ReadNewest,
             Self::Unauthorized { .. } | Self::Forbidden { .. } => Recovery::Wait,
-            Self::NotFound { .. }
-            | Self::NotAllowed { .. }
-            | Self::Invalid { .. }
-            | Self::AlreadyExists { .. }
-            | Self::Conflict { .. } => Recovery::WaitAndRelist,
+            Self::NotFound { .. } | Self::NotAllowed { .. } => Recovery::WaitAndRelist,
+            Self::Invalid { .. } | Self::AlreadyExists { .. } | Self::Conflict { .. } => {
+                Recovery::Mend
+            }
         }
     }
 
     /// Whether it will not pass by itself: somebody has to grant a right, install a kind, or mend a configuration.
     pub fn needs_help(&self) -> bool {
-        matches!(self.recovery(), Recovery::Wait | Recovery::WaitAndRelist)
+        matches!(self.recovery(), Recovery::Wait | Recovery::WaitAndRelist | Recovery::Mend)
     }
 
     /// How long the server asks us to wait at least; no more than five minutes.
@@ -268,8 +279,11 @@ mod tests {
         for code in [401, 403] {
             assert_eq!(recovery(code), Recovery::Wait, "{code}");
         }
-        for code in [400, 404, 405, 422] {
+        for code in [404, 405] {
             assert_eq!(recovery(code), Recovery::WaitAndRelist, "{code}");
+        }
+        for code in [400, 406, 409, 413, 415, 422] {
+            assert_eq!(recovery(code), Recovery::Mend, "{code}");
         }
     }
 

@@ -34,6 +34,28 @@ pub struct ListPage<K> {
     pub continue_token: Option<String>,
 }
 
+/// Which state of which object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Which object.
+    pub key: ObjectKey,
+    /// What tells it from an earlier object of the same name.
+    pub uid: Option<String>,
+    /// The version of the state.
+    pub resource_version: Option<ResourceVersion>,
+}
+
+/// One page of a list, of which only names and versions are wanted.
+#[derive(Debug)]
+pub struct IdentityPage {
+    /// What this page holds. Objects without a name are left out.
+    pub items: Vec<Identity>,
+    /// The version of the whole list, the same on every page of it.
+    pub resource_version: Option<ResourceVersion>,
+    /// Asks for the next page; none on the last.
+    pub continue_token: Option<String>,
+}
+
 /// One event of a watch.
 #[derive(Debug)]
 pub enum WatchEvent<K> {
@@ -75,6 +97,20 @@ impl<K: Resource> Item<K> {
         Self::Undecodable(Undecodable { key: is_named.then_some(key), resource_version, reason })
     }
 
+    /// Which state of which object it is, if that is known.
+    pub fn identity(&self) -> Option<Identity> {
+        let uid = self.uid().map(str::to_owned);
+        Some(Identity { key: self.key()?, uid, resource_version: self.resource_version() })
+    }
+
+    /// What tells the object from an earlier one of the same name, if that is known.
+    pub fn uid(&self) -> Option<&str> {
+        match self {
+            Self::Object(object) => object.uid(),
+            Self::Undecodable(_) => None,
+        }
+    }
+
     /// Which object it is, if that is known.
     pub fn key(&self) -> Option<ObjectKey> {
         match self {
@@ -92,6 +128,18 @@ impl<K: Resource> Item<K> {
     }
 }
 
+impl<K: Resource> ListPage<K> {
+    /// The same page without the objects.
+    #[must_use]
+    pub fn identities(&self) -> IdentityPage {
+        IdentityPage {
+            items: self.items.iter().filter_map(Item::identity).collect(),
+            resource_version: self.resource_version.clone(),
+            continue_token: self.continue_token.clone(),
+        }
+    }
+}
+
 impl<K: Resource> WatchEvent<K> {
     /// The same event, its object [checked](Item::checked).
     #[must_use]
@@ -101,6 +149,14 @@ impl<K: Resource> WatchEvent<K> {
             Self::Modified(item) => Self::Modified(item.checked(kind)),
             Self::Deleted(item) => Self::Deleted(item.checked(kind)),
             Self::Bookmark { .. } | Self::Unknown { .. } => self,
+        }
+    }
+
+    /// What it is about, unless about no object.
+    pub fn item(&self) -> Option<&Item<K>> {
+        match self {
+            Self::Added(item) | Self::Modified(item) | Self::Deleted(item) => Some(item),
+            Self::Bookmark { .. } | Self::Unknown { .. } => None,
         }
     }
 

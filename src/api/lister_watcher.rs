@@ -1,13 +1,18 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
 use futures::stream::LocalBoxStream;
 
-use super::{ApiError, ListPage, ListRequest, WatchEvent, WatchRequest};
+use super::{ApiError, IdentityPage, ListPage, ListRequest, WatchEvent, WatchRequest};
+use crate::object::Resource;
 
 /// The answer to a list.
 pub type ListFuture<K> = LocalBoxFuture<'static, Result<ListPage<K>, ApiError>>;
+
+/// The answer to a list of which only names and versions are wanted.
+pub type IdentitiesFuture = LocalBoxFuture<'static, Result<IdentityPage, ApiError>>;
 
 /// The answer to a watch: a stream that ends when the server, the network or its timeout ends it.
 pub type WatchFuture<K> = LocalBoxFuture<'static, Result<WatchStream<K>, ApiError>>;
@@ -24,6 +29,31 @@ pub trait ListerWatcher<K>: 'static {
 
     /// Opens a stream.
     fn watch(&self, request: WatchRequest) -> WatchFuture<K>;
+
+    /// Asks for one page of names and versions. A watch that stays silent is checked with a page of one, which is asked
+    /// for how far the source has come; an audit compares the cache with all pages.
+    fn identities(&self, request: ListRequest) -> IdentitiesFuture
+    where
+        K: Resource,
+    {
+        self.list(request).map(|page| Ok(page?.identities())).boxed_local()
+    }
+
+    /// Asks whether the source has this kind of object at all. Only asked after lists were answered 404 for a while.
+    fn is_served(&self, request: ListRequest) -> LocalBoxFuture<'static, Result<bool, ApiError>>
+    where
+        K: Resource,
+    {
+        let page = self.identities(ListRequest { limit: Some(1), ..request });
+        async move {
+            match page.await {
+                Ok(_page) => Ok(true),
+                Err(ApiError::NotFound { .. }) => Ok(false),
+                Err(error) => Err(error),
+            }
+        }
+        .boxed_local()
+    }
 
     /// Whether a watch may begin with initial events. Say no where the source is known not to have them: it saves
     /// a request that fails.

@@ -7,8 +7,10 @@ mod request;
 mod status;
 
 pub use self::error::{ApiError, Recovery};
-pub use self::event::{Item, ListPage, Undecodable, WatchEvent};
-pub use self::lister_watcher::{ListFuture, ListWatch, ListerWatcher, WatchFuture, WatchStream};
-pub use self::request::{ListRequest, Selection, VersionMatch, WatchRequest, WatchStart};
+pub use self::event::{Identity, IdentityPage, Item, ListPage, Undecodable, WatchEvent};
+pub use self::lister_watcher::{
+    IdentitiesFuture, ListFuture, ListWatch, ListerWatcher, WatchFuture, WatchStream,
+};
+pub use self::request::{ListRequest, Selection, Verb, VersionMatch, WatchRequest, WatchStart};
 pub(crate) use self::status::null_as_default;
 pub use self::status::{Status, StatusCause, StatusDetails};

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,15 @@ pub struct Selection {
     pub labels: Option<String>,
     /// `fieldSelector`, as the server takes it.
     pub fields: Option<String>,
+}
+
+/// What is asked of a kind, as RBAC names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// All objects.
+    List,
+    /// Changes. A streamed list is one too.
+    Watch,
 }
 
 /// One page of a list.
@@ -60,6 +70,15 @@ pub enum WatchStart {
         /// How new the objects must be; none asks for the newest.
         not_older_than: Option<ResourceVersion>,
     },
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::List => "list",
+            Self::Watch => "watch",
+        })
+    }
 }
 
 impl ListRequest {

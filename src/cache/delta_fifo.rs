@@ -107,14 +107,17 @@ impl<K: Resource> DeltaFifo<K> {
     /// # Errors
     /// When the transform refuses the last state; nothing is queued then.
     pub fn delete(&mut self, object: Arc<K>, known: &Snapshot<K>) -> Result<(), Refusal> {
+        self.populate(0);
+        // The transform may have given it another name, under which it is known.
+        let object = self.transformed(object)?;
         if let Queue::PerObject(queue) = &self.queue {
             let key = object.key();
             if !queue.contains(&key) && known.get(&key).is_none() {
-                self.populate(0);
                 return Ok(());
             }
         }
-        self.report(Change::Deleted, object)
+        self.push(Delta::new(Change::Deleted, object));
+        Ok(())
     }
 
     /// Queues the deletion of an object of which nothing but that it is gone can be told.
@@ -125,11 +128,7 @@ impl<K: Resource> DeltaFifo<K> {
             Queue::InOrder(queue) => queue.last_state(key),
         };
         let Some(object) = queued.or_else(|| known.get(key).map(Arc::clone)) else { return };
-        let delta = Delta::new(Change::Vanished, object);
-        match &mut self.queue {
-            Queue::PerObject(queue) => queue.push(delta),
-            Queue::InOrder(queue) => queue.push(delta),
-        }
+        self.push(Delta::new(Change::Vanished, object));
     }
 
     /// Queues a list: all it contains, and the deletion of what it no longer contains.
@@ -245,11 +244,15 @@ impl<K: Resource> DeltaFifo<K> {
     fn report(&mut self, change: Change, object: Arc<K>) -> Result<(), Refusal> {
         self.populate(0);
         let delta = Delta::new(change, self.transformed(object)?);
+        self.push(delta);
+        Ok(())
+    }
+
+    fn push(&mut self, delta: Delta<K>) {
         match &mut self.queue {
             Queue::PerObject(queue) => queue.push(delta),
             Queue::InOrder(queue) => queue.push(delta),
         }
-        Ok(())
     }
 
     fn transformed(&self, object: Arc<K>) -> Result<Arc<K>, Refusal> {

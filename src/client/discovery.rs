@@ -88,6 +88,19 @@ impl Discovery {
         &self.problems
     }
 
+    /// Asks whether one kind is served, in its version.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub async fn serves(transport: &dyn Transport, kind: &Kind) -> Result<bool, ApiError> {
+        let path = version_path(&kind.group, &kind.version)?;
+        match get::<LegacyResources>(transport, &path, "application/json").await {
+            Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == kind.plural)),
+            Err(ApiError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn add(&mut self, transport: &dyn Transport, root: Root) {
         for group in root.items {
             self.add_aggregated(group);

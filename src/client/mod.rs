@@ -1,6 +1,8 @@
 //! A [`ListerWatcher`](crate::api::ListerWatcher) that speaks the Kubernetes protocol, over any [`Transport`].
 
 mod answer;
+mod budget;
+mod budgeted;
 mod config;
 mod connection;
 mod credentials;
@@ -14,12 +16,15 @@ mod list;
 mod objects;
 mod page;
 mod path;
+mod purpose;
 mod resolve;
 mod scan;
 mod source;
 mod source_options;
 mod transport;
 
+pub use self::budget::BudgetOptions;
+pub use self::budgeted::Budgeted;
 pub use self::config::{AddressError, ConfigError, ConfigOptions, Environment, PluginPolicy};
 pub use self::connection::{
     Anonymous, Authority, ClientIdentity, Connection, CredentialError, Credentials, Impersonation,
@@ -30,7 +35,7 @@ pub use self::credentials::{
     PluginVersion, TokenFile,
 };
 pub use self::discovery::{Discovery, GroupProblem, ServedKind};
-pub use self::http::{BudgetOptions, HttpCluster, HttpOptions, Keepalive};
+pub use self::http::{HttpCluster, HttpOptions, Keepalive};
 pub use self::objects::{DeleteOptions, Objects, Patch, Propagation};
 pub use self::resolve::UnknownKind;
 pub use self::source::KubernetesSource;

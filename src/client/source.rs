@@ -4,7 +4,10 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
+use futures::future::LocalBoxFuture;
 use futures::stream::{self, StreamExt as _};
+use kube_core::DynamicObject;
+use kube_core::metadata::PartialObjectMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -14,10 +17,10 @@ use super::frames::Frames;
 use super::page::read_page;
 use super::path::Place;
 use super::transport::BodyStream;
-use super::{Request, SourceOptions, Transport, item};
+use super::{Discovery, Request, SourceOptions, Transport, item};
 use crate::api::{
-    ApiError, ListFuture, ListRequest, ListerWatcher, Selection, Status, WatchEvent, WatchFuture,
-    WatchRequest, WatchStream,
+    ApiError, IdentitiesFuture, ListFuture, ListRequest, ListerWatcher, Selection, Status,
+    WatchEvent, WatchFuture, WatchRequest, WatchStream,
 };
 use crate::object::{Head, Kind, Resource, ResourceVersion, describe};
 
@@ -68,6 +71,21 @@ impl<K: Resource> ListerWatcher<K> for KubernetesSource<K> {
             read_page(response.body, &kind, &options, Instant::now() + patience).await
         }
         .boxed_local()
+    }
+
+    fn identities(&self, request: ListRequest) -> IdentitiesFuture {
+        let metadata = KubernetesSource::<PartialObjectMeta<DynamicObject>> {
+            transport: Rc::clone(&self.transport),
+            kind: Rc::clone(&self.kind),
+            options: Rc::clone(&self.options),
+            objects: PhantomData,
+        };
+        metadata.list(request).map(|page| Ok(page?.identities())).boxed_local()
+    }
+
+    fn is_served(&self, _: ListRequest) -> LocalBoxFuture<'static, Result<bool, ApiError>> {
+        let (transport, kind) = (Rc::clone(&self.transport), Rc::clone(&self.kind));
+        async move { Discovery::serves(&*transport, &kind).await }.boxed_local()
     }
 
     fn watch(&self, request: WatchRequest) -> WatchFuture<K> {

@@ -1,36 +1,30 @@
 use std::collections::BTreeSet;
 use std::mem;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context as TaskContext, Poll};
-use std::time::Duration;
 
-use actix::dev::Request;
-use actix::fut::ActorFuture;
 use actix::{Actor, ActorFutureExt as _, Addr, Context, Handler, ResponseActFuture, Supervised};
-use tokio::time::{Timeout, timeout};
 
+use super::drain::{Applied, Drain, apply};
+use super::gate::Gate;
+use super::history::{Course, History, Turn};
 use super::messages::{
-    AddIndex, Apply, BeginEpoch, Commit, Epoch, Flush, Publish, Resync, Stage, SubscriptionId,
+    AddIndex, Apply, BeginEpoch, Commit, Committed, Epoch, Flush, Forget, Publish, Resync, Stage,
+    SubscriptionId,
 };
 use super::publisher::Publisher;
 use super::staged::Staged;
-use super::status::{Quarantined, Shared, lock};
+use super::status::{Oddities, Quarantined, Shared, lock};
 use super::{Cause, ResourceEvent};
 use crate::api::{Item, Undecodable, WatchEvent};
 use crate::cache::{
-    Change, Delta, DeltaFifo, Discipline, IndexConflict, Indexer, Popped, Refusal, StoreWriter,
-    Transform, Transition,
+    DeltaFifo, Discipline, IndexConflict, Indexer, Refusal, StoreWriter, Transform,
 };
 use crate::object::{Resource, ResourceVersion};
 use crate::supervision::Faults;
 
 /// So many changes are applied before others on the arbiter get a turn.
 const SLICE: usize = 512;
-
-/// For so long the publisher is waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The one writer of the cache: queues what is reported, applies it, shows it, and tells the publisher.
 ///
@@ -40,14 +34,15 @@ pub(super) struct DeltaFifoStore<K: Resource> {
     writer: StoreWriter<K>,
     indexer: Indexer<K>,
     fifo: DeltaFifo<K>,
-    discipline: Discipline,
-    transform: Option<Transform<K>>,
+    intake: Intake<K>,
     publisher: Addr<Publisher<K>>,
     /// Who may speak; nobody after a crash, until the next epoch.
     epoch: Option<Epoch>,
     staged: Staged<K>,
-    /// The version after everything that was queued.
-    position: Option<ResourceVersion>,
+    /// Of everything that was queued.
+    history: History,
+    /// Why the last list was made.
+    listing: Cause,
     /// What has been applied and is not shown yet.
     outbox: Vec<ResourceEvent<K>>,
     resync_due: BTreeSet<SubscriptionId>,
@@ -56,13 +51,25 @@ pub(super) struct DeltaFifoStore<K: Resource> {
     faults: Faults,
 }
 
+/// What is taken in, and how.
+pub(super) struct Intake<K> {
+    pub(super) gate: Gate,
+    pub(super) discipline: Discipline,
+    pub(super) transform: Option<Transform<K>>,
+}
+
+impl<K: Resource> Intake<K> {
+    fn queue(&self) -> DeltaFifo<K> {
+        DeltaFifo::new(self.discipline, self.transform.clone())
+    }
+}
+
 impl<K: Resource> DeltaFifoStore<K> {
     pub(super) fn new(
         shared: Arc<Shared<K>>,
         writer: StoreWriter<K>,
         indexer: Indexer<K>,
-        discipline: Discipline,
-        transform: Option<Transform<K>>,
+        intake: Intake<K>,
         publisher: Addr<Publisher<K>>,
         faults: Faults,
     ) -> Self {
@@ -71,21 +78,53 @@ impl<K: Resource> DeltaFifoStore<K> {
             shared,
             writer,
             indexer,
-            fifo: DeltaFifo::new(discipline, transform.clone()),
-            discipline,
-            transform,
+            fifo: intake.queue(),
+            intake,
             publisher,
             epoch: None,
             staged: Staged::default(),
-            position: None,
+            history: History::default(),
+            listing: Cause::InitialList,
             outbox: Vec::new(),
             resync_due: BTreeSet::new(),
             faults,
         }
     }
 
+    pub(super) fn hit(&self, point: &'static str) {
+        self.faults.hit("delta_fifo_store", point);
+    }
+
+    pub(super) fn publisher(&self) -> &Addr<Publisher<K>> {
+        &self.publisher
+    }
+
+    fn take_event(&mut self, event: WatchEvent<K>) {
+        let is_bookmark = matches!(event, WatchEvent::Bookmark { .. });
+        match self.history.follow(&event) {
+            Turn::News => self.queue_event(event),
+            Turn::Late if is_bookmark => self.odd(|odd| odd.late_bookmarks += 1),
+            Turn::Late => {
+                self.odd(|odd| odd.late_events += 1);
+                if self.can_tell_news(&event) {
+                    self.queue_event(event);
+                }
+            }
+            Turn::Risen => self.odd(|odd| odd.resurrections += 1),
+        }
+    }
+
+    /// Whether the cache knows what is news of the object, and what is not: not if a transform left no version.
+    fn can_tell_news(&self, event: &WatchEvent<K>) -> bool {
+        let cached = event.item().and_then(Item::key).and_then(|key| self.indexer.get(&key));
+        cached.is_none_or(|cached| cached.resource_version().is_some())
+    }
+
+    fn odd(&self, count: impl FnOnce(&mut Oddities)) {
+        count(&mut lock(&self.shared.oddities));
+    }
+
     fn queue_event(&mut self, event: WatchEvent<K>) {
-        let version = event.resource_version();
         let queued = match event {
             WatchEvent::Added(Item::Object(object)) => {
                 self.readable(&object);
@@ -119,15 +158,13 @@ impl<K: Resource> DeltaFifoStore<K> {
                 Ok(())
             }
             WatchEvent::Unknown { event_type } => {
+                self.odd(|odd| odd.unknown_events += 1);
                 tracing::warn!(kind = %self.shared.kind, event_type, "ignored an event of unknown type");
                 Ok(())
             }
         };
         if let Err(refusal) = queued {
             self.quarantine(&refusal.into());
-        }
-        if version.is_some() {
-            self.position = version;
         }
     }
 
@@ -153,22 +190,45 @@ impl<K: Resource> DeltaFifoStore<K> {
         }
     }
 
-    fn commit(&mut self, resource_version: ResourceVersion) {
-        let (objects, unreadable) = mem::take(&mut self.staged).complete();
+    fn commit(&mut self, commit: Commit) -> Committed {
+        let Commit { epoch, resource_version, older } = commit;
+        if self.epoch != Some(epoch) {
+            return Committed::Outdated;
+        }
+        let staged = mem::take(&mut self.staged);
+        let course = match self.history.begin_anew(resource_version.clone(), older) {
+            Ok(course) => course,
+            Err(error) => {
+                self.odd(|odd| odd.older_lists += 1);
+                return Committed::Refused(error);
+            }
+        };
+        self.listing = match course {
+            Course::Rewound => Cause::Rewind,
+            Course::GoesOn if self.shared.progress.borrow().synced => Cause::Relist,
+            Course::GoesOn => Cause::InitialList,
+        };
+        if course == Course::Rewound {
+            self.odd(|odd| odd.rewinds += 1);
+            tracing::warn!(kind = %self.shared.kind, version = %resource_version, "the server's history went back");
+        }
+        self.replace(staged, Some(resource_version));
+        Committed::Applied
+    }
+
+    fn replace(&mut self, staged: Staged<K>, resource_version: Option<ResourceVersion>) {
+        let (objects, unreadable) = staged.complete();
         // What could not be read before may be readable, or gone, by now.
         *lock(&self.shared.quarantine) = Quarantined::default();
         unreadable.iter().for_each(|report| self.quarantine(report));
         let kept = unreadable.into_iter().filter_map(|report| report.key).collect();
-        let refusals =
-            self.fifo.replace(objects, kept, Some(resource_version.clone()), &self.indexer);
+        let refusals = self.fifo.replace(objects, kept, resource_version, &self.indexer);
         refusals.into_iter().for_each(|refusal| self.quarantine(&refusal.into()));
-        self.position = Some(resource_version);
     }
 
     /// Applies up to a slice of what waits; tells whether that was all.
-    fn apply_slice(&mut self) -> Applied {
-        let listed =
-            if self.shared.progress.borrow().synced { Cause::Relist } else { Cause::InitialList };
+    pub(super) fn apply_slice(&mut self) -> Applied {
+        let listed = self.listing;
         let (indexer, outbox) = (&mut self.indexer, &mut self.outbox);
         let mut applied = 0;
         while applied < SLICE {
@@ -182,9 +242,9 @@ impl<K: Resource> DeltaFifoStore<K> {
     }
 
     /// Shows what has been applied; gives what the publisher is to be told, if anything.
-    fn show(&mut self) -> Option<Publish<K>> {
-        if self.indexer.resource_version() != self.position.as_ref() {
-            self.indexer.set_resource_version(self.position.clone());
+    pub(super) fn show(&mut self) -> Option<Publish<K>> {
+        if self.indexer.resource_version() != self.history.position() {
+            self.indexer.set_resource_version(self.history.position().cloned());
         }
         let events = mem::take(&mut self.outbox);
         if events.is_empty() && self.indexer.generation() == self.shown {
@@ -203,99 +263,7 @@ impl<K: Resource> DeltaFifoStore<K> {
     }
 
     fn drain(&self) -> ResponseActFuture<Self, ()> {
-        Box::pin(Drain::<K> { publishing: None })
-    }
-}
-
-enum Applied {
-    All,
-    Some,
-}
-
-/// Returns how many changes it was.
-fn apply<K: Resource>(
-    popped: Popped<K>,
-    listed: Cause,
-    indexer: &mut Indexer<K>,
-    outbox: &mut Vec<ResourceEvent<K>>,
-) -> usize {
-    let mut tell = |transition: Transition<K>, cause: Cause| {
-        outbox.extend(ResourceEvent::from_transition(transition, cause).into_iter().flatten());
-    };
-    match popped {
-        Popped::Deltas(deltas) => {
-            let count = deltas.len();
-            for delta in deltas {
-                let cause = match delta.change {
-                    Change::Added | Change::Updated | Change::Deleted => Cause::Watch,
-                    Change::Replaced | Change::Vanished => listed,
-                    Change::Resync => Cause::Resync,
-                };
-                tell(indexer.apply(delta), cause);
-            }
-            count
-        }
-        Popped::ReplacedAll { objects, unreadable, resource_version } => {
-            let count = objects.len();
-            for transition in indexer.replace_all(objects, &unreadable, resource_version) {
-                tell(transition, listed);
-            }
-            count
-        }
-        Popped::ResyncAll => {
-            let objects: Vec<Arc<K>> =
-                indexer.iter().map(|(_, object)| Arc::clone(object)).collect();
-            let count = objects.len();
-            for object in objects {
-                tell(indexer.apply(Delta::new(Change::Resync, object)), Cause::Resync);
-            }
-            count
-        }
-        Popped::Bookmark(resource_version) => {
-            indexer.set_resource_version(Some(resource_version));
-            1
-        }
-    }
-}
-
-type Publishing<K> = Timeout<Request<Publisher<K>, Publish<K>>>;
-
-/// Applies everything that waits, slice by slice, then shows it, and ends when the publisher has it.
-struct Drain<K: Resource> {
-    publishing: Option<Pin<Box<Publishing<K>>>>,
-}
-
-impl<K: Resource> ActorFuture<DeltaFifoStore<K>> for Drain<K> {
-    type Output = ();
-
-    fn poll(
-        mut self: Pin<&mut Self>,
-        store: &mut DeltaFifoStore<K>,
-        _: &mut Context<DeltaFifoStore<K>>,
-        task: &mut TaskContext<'_>,
-    ) -> Poll<()> {
-        loop {
-            if let Some(publishing) = &mut self.publishing {
-                // A publisher that crashed over it catches up with the cache when it starts, however late that is: the
-                // cache does not wait for it.
-                return publishing.as_mut().poll(task).map(drop);
-            }
-            store.faults.hit("delta_fifo_store", "Drain");
-            match store.apply_slice() {
-                Applied::Some => {
-                    task.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                Applied::All => match store.show() {
-                    None => return Poll::Ready(()),
-                    Some(publish) => {
-                        store.faults.hit("delta_fifo_store", "Drain/shown");
-                        let publishing = store.publisher.send(publish);
-                        self.publishing = Some(Box::pin(timeout(PATIENCE, publishing)));
-                    }
-                },
-            }
-        }
+        Box::pin(Drain::default())
     }
 }
 
@@ -303,7 +271,7 @@ impl<K: Resource> Actor for DeltaFifoStore<K> {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Context<Self>) {
-        self.faults.hit("delta_fifo_store", "started");
+        self.hit("started");
     }
 }
 
@@ -312,12 +280,13 @@ impl<K: Resource> Supervised for DeltaFifoStore<K> {
     fn restarting(&mut self, _: &mut Context<Self>) {
         let shown = self.shared.store.snapshot();
         self.shown = shown.generation();
-        self.position = shown.resource_version().cloned();
+        let position = shown.resource_version().cloned();
+        self.history = History::from_position(position.clone());
         self.indexer = Indexer::from((*shown).clone());
         // Whatever was on its way to the publisher is lost: the next thing shown must be another state, so that it is
         // told of it, even if nothing changes.
-        self.indexer.set_resource_version(self.position.clone());
-        self.fifo = DeltaFifo::new(self.discipline, self.transform.clone());
+        self.indexer.set_resource_version(position);
+        self.fifo = self.intake.queue();
         self.epoch = None;
         self.staged = Staged::default();
         self.outbox.clear();
@@ -329,10 +298,10 @@ impl<K: Resource> Handler<BeginEpoch> for DeltaFifoStore<K> {
     type Result = Option<ResourceVersion>;
 
     fn handle(&mut self, BeginEpoch(epoch): BeginEpoch, _: &mut Context<Self>) -> Self::Result {
-        self.faults.hit("delta_fifo_store", "BeginEpoch");
+        self.hit("BeginEpoch");
         self.epoch = Some(epoch);
         self.staged = Staged::default();
-        self.position.clone()
+        self.history.position().cloned()
     }
 }
 
@@ -340,24 +309,34 @@ impl<K: Resource> Handler<Stage<K>> for DeltaFifoStore<K> {
     type Result = ();
 
     fn handle(&mut self, Stage { epoch, events }: Stage<K>, _: &mut Context<Self>) {
-        self.faults.hit("delta_fifo_store", "Stage");
+        self.hit("Stage");
         if self.epoch == Some(epoch) {
             for event in events {
-                self.staged.take(event.checked(&self.shared.kind));
+                self.staged.take(self.intake.gate.pass(event));
             }
         }
     }
 }
 
 impl<K: Resource> Handler<Commit> for DeltaFifoStore<K> {
-    type Result = ResponseActFuture<Self, ()>;
+    type Result = ResponseActFuture<Self, Committed>;
 
     fn handle(&mut self, commit: Commit, _: &mut Context<Self>) -> Self::Result {
-        self.faults.hit("delta_fifo_store", "Commit");
-        if self.epoch == Some(commit.epoch) {
-            self.commit(commit.resource_version);
-        }
-        self.faults.hit("delta_fifo_store", "Commit/end");
+        self.hit("Commit");
+        let committed = self.commit(commit);
+        self.hit("Commit/end");
+        Box::pin(self.drain().map(|(), _, _| committed))
+    }
+}
+
+impl<K: Resource> Handler<Forget> for DeltaFifoStore<K> {
+    type Result = ResponseActFuture<Self, ()>;
+
+    fn handle(&mut self, _: Forget, _: &mut Context<Self>) -> Self::Result {
+        self.hit("Forget");
+        self.history = History::default();
+        self.listing = Cause::Relist;
+        self.replace(Staged::default(), None);
         self.drain()
     }
 }
@@ -366,13 +345,13 @@ impl<K: Resource> Handler<Apply<K>> for DeltaFifoStore<K> {
     type Result = ResponseActFuture<Self, ()>;
 
     fn handle(&mut self, Apply { epoch, events }: Apply<K>, _: &mut Context<Self>) -> Self::Result {
-        self.faults.hit("delta_fifo_store", "Apply");
+        self.hit("Apply");
         if self.epoch == Some(epoch) {
             for event in events {
-                self.queue_event(event.checked(&self.shared.kind));
+                self.take_event(self.intake.gate.pass(event));
             }
         }
-        self.faults.hit("delta_fifo_store", "Apply/end");
+        self.hit("Apply/end");
         self.drain()
     }
 }
@@ -381,7 +360,7 @@ impl<K: Resource> Handler<Resync> for DeltaFifoStore<K> {
     type Result = ResponseActFuture<Self, ()>;
 
     fn handle(&mut self, Resync { due }: Resync, _: &mut Context<Self>) -> Self::Result {
-        self.faults.hit("delta_fifo_store", "Resync");
+        self.hit("Resync");
         // Before the first list there is nothing to look at again, and the queue would take it for the list.
         if self.fifo.has_synced() {
             self.resync_due.extend(due);
@@ -395,7 +374,7 @@ impl<K: Resource> Handler<Flush> for DeltaFifoStore<K> {
     type Result = ResponseActFuture<Self, ()>;
 
     fn handle(&mut self, _: Flush, _: &mut Context<Self>) -> Self::Result {
-        self.faults.hit("delta_fifo_store", "Flush");
+        self.hit("Flush");
         self.drain()
     }
 }
@@ -408,7 +387,7 @@ impl<K: Resource> Handler<AddIndex<K>> for DeltaFifoStore<K> {
         AddIndex { name, function }: AddIndex<K>,
         _: &mut Context<Self>,
     ) -> Self::Result {
-        self.faults.hit("delta_fifo_store", "AddIndex");
+        self.hit("AddIndex");
         let added = self.indexer.add_index(&name, function);
         Box::pin(self.drain().map(|(), _, _| added))
     }

@@ -61,6 +61,9 @@ pub enum Cause {
     /// A list after a lost watch, or a comparison after a crash; changes in between were missed.
     #[doc(alias = "DeletedFinalStateUnknown")]
     Relist,
+    /// A list after the server's history had gone back to an earlier version, as with a storage restored from a backup:
+    /// versions are lower than before.
+    Rewind,
     /// The resync period elapsed; nothing changed.
     Resync,
 }

@@ -13,10 +13,9 @@ use super::start::{Actors, Control};
 use super::status::Shared;
 use super::subscription::{Subscriber, Target};
 use super::{
-    Phase, ReflectorStatus, ResourceEvent, ResourceEvents, ResourceSnapshot, SubscribeOptions,
-    Subscription,
+    Condition, Phase, ReflectorStatus, ResourceEvent, ResourceEvents, ResourceSnapshot,
+    SubscribeOptions, Subscription,
 };
-use crate::api::ApiError;
 use crate::cache::{IndexConflict, Store};
 use crate::object::{Kind, Resource};
 
@@ -57,14 +56,8 @@ pub enum AddIndexError {
 #[non_exhaustive]
 pub enum NotSynced {
     /// Somebody has to grant a right, install a kind or mend a configuration. The reflector goes on trying.
-    #[error("can not reflect {kind}")]
-    NeedsHelp {
-        /// What was to be reflected.
-        kind: String,
-        /// What the server says: match on it.
-        #[source]
-        error: ApiError,
-    },
+    #[error(transparent)]
+    NeedsHelp(Box<Condition>),
     /// Nothing is known to be wrong for good, but it took too long. The reflector goes on trying.
     #[error("{kind} not reflected within {waited:?}")]
     TooSlow {
@@ -72,9 +65,9 @@ pub enum NotSynced {
         kind: String,
         /// For how long we waited.
         waited: Duration,
-        /// What went wrong last.
+        /// What stands in the way.
         #[source]
-        error: Option<ApiError>,
+        condition: Option<Box<Condition>>,
     },
     /// It has been stopped.
     #[error(transparent)]
@@ -120,8 +113,8 @@ impl<K: Resource> Reflector<K> {
     /// As [`synced`](Self::synced), and when it takes too long.
     pub async fn synced_within(&self, limit: Duration) -> Result<(), NotSynced> {
         let elapsed = |_| {
-            let error = self.shared.progress.borrow().last_error.clone();
-            Err(NotSynced::TooSlow { kind: self.kind().to_string(), waited: limit, error })
+            let condition = self.shared.progress.borrow().condition.clone().map(Box::new);
+            Err(NotSynced::TooSlow { kind: self.kind().to_string(), waited: limit, condition })
         };
         tokio::time::timeout(limit, self.synced()).await.unwrap_or_else(elapsed)
     }
@@ -259,12 +252,10 @@ impl<K> Shared<K> {
                 if progress.phase == Phase::Stopped {
                     return Err(self.stopped().into());
                 }
-                if let Some(error) = progress.last_error.as_ref().filter(|error| error.needs_help())
+                if let Some(condition) = &progress.condition
+                    && condition.needs_help()
                 {
-                    return Err(NotSynced::NeedsHelp {
-                        kind: self.kind.to_string(),
-                        error: error.clone(),
-                    });
+                    return Err(NotSynced::NeedsHelp(Box::new(condition.clone())));
                 }
             }
             progress.changed().await.map_err(|_closed| self.stopped())?;

@@ -1,5 +1,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use actix::{
     Actor, ActorContext as _, ActorFutureExt as _, Addr, AsyncContext as _, Context,
@@ -7,7 +8,8 @@ use actix::{
 };
 
 use super::delta_fifo_store::DeltaFifoStore;
-use super::messages::{Commit, Epoch, Stage};
+use super::history::Older;
+use super::messages::{Commit, Committed, Epoch, Stage};
 use super::supervisor::Outcome;
 use crate::api::{ApiError, ListPage, ListRequest, ListerWatcher, WatchEvent};
 use crate::object::{Resource, ResourceVersion};
@@ -15,11 +17,14 @@ use crate::supervision::Faults;
 
 /// So many objects go to the store at once.
 const SLICE: usize = 256;
+/// A source that takes longer over one page, and has no limit of its own, will never answer.
+const LONGEST_PAGE: Duration = Duration::from_secs(3600);
 
 /// Lists once, page by page, and hands the whole to the store. Then it is done.
 pub(super) struct Lister<K: Resource> {
     pub(super) epoch: Epoch,
     pub(super) request: ListRequest,
+    pub(super) older: Older,
     pub(super) source: Rc<dyn ListerWatcher<K>>,
     pub(super) store: Addr<DeltaFifoStore<K>>,
     pub(super) outcome: Rc<Cell<Option<Outcome>>>,
@@ -32,7 +37,8 @@ impl<K: Resource> Actor for Lister<K> {
     fn started(&mut self, context: &mut Context<Self>) {
         self.faults.hit("lister", "started");
         let (source, request) = (Rc::clone(&self.source), self.request.clone());
-        let (store, epoch, faults) = (self.store.clone(), self.epoch, self.faults.clone());
+        let (store, faults) = (self.store.clone(), self.faults.clone());
+        let (epoch, older) = (self.epoch, self.older);
         let work = async move {
             let listed = list(&*source, request, &faults).await;
             let (pages, resource_version) = match listed {
@@ -40,7 +46,7 @@ impl<K: Resource> Actor for Lister<K> {
                 Err(error) => return Outcome::ListFailed(error),
             };
             faults.hit("lister", "listed");
-            hand_over(&store, epoch, pages, resource_version).await
+            hand_over(&store, pages, Commit { epoch, resource_version, older }).await
         };
         context.spawn(work.into_actor(self).map(|outcome, lister, context| {
             lister.outcome.set(Some(outcome));
@@ -58,7 +64,9 @@ async fn list<K: Resource>(
     let mut pages = Vec::new();
     let mut next = request.clone();
     loop {
-        let page = match source.list(next.clone()).await {
+        let page = tokio::time::timeout(LONGEST_PAGE, source.list(next.clone())).await;
+        let page = page.unwrap_or(Err(ApiError::Timeout { waited: LONGEST_PAGE }));
+        let page = match page {
             // The rest of this snapshot is gone, and what the server offers instead is not of one moment.
             Err(ApiError::Expired { .. }) if next.continue_token.is_some() => {
                 pages.clear();
@@ -83,10 +91,10 @@ async fn list<K: Resource>(
 
 async fn hand_over<K: Resource>(
     store: &Addr<DeltaFifoStore<K>>,
-    epoch: Epoch,
     pages: Vec<ListPage<K>>,
-    resource_version: ResourceVersion,
+    commit: Commit,
 ) -> Outcome {
+    let (epoch, resource_version) = (commit.epoch, commit.resource_version.clone());
     for page in pages {
         let mut items = page.items.into_iter().map(WatchEvent::Added).peekable();
         while items.peek().is_some() {
@@ -96,8 +104,9 @@ async fn hand_over<K: Resource>(
             }
         }
     }
-    match store.send(Commit { epoch, resource_version: resource_version.clone() }).await {
-        Ok(()) => Outcome::Listed(resource_version),
-        Err(_) => Outcome::Interrupted,
+    match store.send(commit).await {
+        Ok(Committed::Applied) => Outcome::Listed(resource_version),
+        Ok(Committed::Refused(error)) => Outcome::ListFailed(error),
+        Ok(Committed::Outdated) | Err(_) => Outcome::Interrupted,
     }
 }

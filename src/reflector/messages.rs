@@ -7,9 +7,10 @@ use std::sync::Arc;
 use actix::{Message, WeakAddr};
 
 use super::ResourceEvent;
+use super::history::Older;
 use super::resync_timer::ResyncTimer;
 use super::subscription::Subscriber;
-use crate::api::WatchEvent;
+use crate::api::{ApiError, WatchEvent};
 use crate::cache::{IndexConflict, IndexFn, Snapshot};
 use crate::object::{Resource, ResourceVersion};
 use crate::supervision::RestartReport;
@@ -37,11 +38,27 @@ pub(super) struct Stage<K: Resource> {
 
 /// To the store: the list is complete. Answered when every subscription has it.
 #[derive(Debug, Message)]
-#[rtype(result = "()")]
+#[rtype(result = "Committed")]
 pub(super) struct Commit {
     pub(super) epoch: Epoch,
     pub(super) resource_version: ResourceVersion,
+    pub(super) older: Older,
 }
+
+/// What became of a list.
+#[derive(Debug)]
+pub(super) enum Committed {
+    Applied,
+    /// It would have led back. Nothing of it has been applied.
+    Refused(ApiError),
+    /// Somebody else lists or watches by now.
+    Outdated,
+}
+
+/// To the store: nothing of what is cached exists any more. Answered when every subscription has it.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Forget;
 
 /// To the store: what a watch reported. Answered when every subscription has it.
 #[derive(Debug, Message)]

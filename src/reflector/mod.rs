@@ -1,9 +1,16 @@
 //! One reflected kind: from a list-watch source to subscriber actors.
 
+mod audit_timer;
+mod auditor;
+mod care;
+mod condition;
 mod delivery;
 mod delta_fifo_store;
+mod drain;
 mod event;
+mod gate;
 mod handle;
+mod history;
 mod lister;
 mod machine;
 mod messages;
@@ -17,11 +24,15 @@ mod start;
 mod status;
 mod subscription;
 mod supervisor;
+mod vigil;
 mod watcher;
 
+pub use self::condition::Condition;
 pub use self::event::{Cause, ResourceEvent, ResourceEvents, ResourceSnapshot};
 pub use self::handle::{AddIndexError, NotSynced, Reflector, Stopped};
 pub use self::options::{ErrorHandler, InvalidOptions, Options, ShouldResync, StreamingLists};
 pub(crate) use self::start::{Control, SourceFactory, start};
-pub use self::status::{Freshness, Phase, Quarantined, ReflectorStatus, SubscriberStatus};
+pub use self::status::{
+    Audits, Freshness, Oddities, Phase, Quarantined, ReflectorStatus, SubscriberStatus,
+};
 pub use self::subscription::{Delivery, SubscribeOptions, Subscription};

@@ -2,7 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{ApiError, Selection};
+use super::Condition;
+use crate::api::Selection;
 use crate::cache::{Discipline, IndexFn, Transform, TransformError};
 use crate::object::{FieldSelector, Kind, LabelSelector, Resource, Scope};
 use crate::supervision::{BackoffOptions, Faults};
@@ -25,9 +26,11 @@ use crate::supervision::{BackoffOptions, Faults};
 /// ```
 pub struct Options<K> {
     pub(super) selection: Selection,
-    pub(super) page_size: u32,
+    pub(super) page_size: Option<u32>,
     pub(super) streaming_lists: StreamingLists,
     pub(super) watch_timeout: Duration,
+    pub(super) audit: Option<Duration>,
+    pub(super) keep_unserved: Duration,
     pub(super) resync: Option<Duration>,
     pub(super) discipline: Discipline,
     pub(super) transform: Option<Transform<K>>,
@@ -41,9 +44,9 @@ pub struct Options<K> {
 /// Asked before each resync; no answers no.
 pub type ShouldResync = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Told of every error of a list or a watch. It can not change what happens next.
+/// Told of every list or watch that failed. It can not change what happens next.
 #[doc(alias = "WatchErrorHandler")]
-pub type ErrorHandler = Arc<dyn Fn(&ApiError) + Send + Sync>;
+pub type ErrorHandler = Arc<dyn Fn(&Condition) + Send + Sync>;
 
 /// Whether the first objects come as a watch.
 #[doc(alias = "WatchList")]
@@ -69,15 +72,19 @@ const MIN_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 const MAX_WATCH_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const MAX_BACKOFF: Duration = Duration::from_secs(3600);
 const MIN_RESYNC: Duration = Duration::from_secs(1);
+const MIN_AUDIT: Duration = Duration::from_secs(60);
+const KEEP_UNSERVED: Duration = Duration::from_secs(300);
 
 impl<K> Options<K> {
     /// All objects, in all namespaces.
     pub fn all() -> Self {
         Self {
             selection: Selection::default(),
-            page_size: 500,
+            page_size: None,
             streaming_lists: StreamingLists::default(),
             watch_timeout: MIN_WATCH_TIMEOUT,
+            audit: None,
+            keep_unserved: KEEP_UNSERVED,
             resync: None,
             discipline: Discipline::default(),
             transform: None,
@@ -110,10 +117,12 @@ impl<K> Options<K> {
         self
     }
 
-    /// How many objects to list at once. 500 unless set.
+    /// How many objects to list at once. Unless set, 500 of the newest, and all at once when a list need not be newer
+    /// than the cache: the server has that in memory, and would read it from its storage page by page.
     #[must_use]
+    #[doc(alias = "WatchListPageSize")]
     pub fn page_size(mut self, objects: u32) -> Self {
-        self.page_size = objects;
+        self.page_size = Some(objects);
         self
     }
 
@@ -128,6 +137,25 @@ impl<K> Options<K> {
     #[must_use]
     pub fn watch_timeout(mut self, at_least: Duration) -> Self {
         self.watch_timeout = at_least;
+        self
+    }
+
+    /// Compares the cache with the server now and then: each time after this to twice this. Every object is asked for by
+    /// name and version at the version of the cache, page by page; a difference is counted, and listed away. Never,
+    /// unless set: a watch that works leaves nothing to find, but servers have lost events before. A transform that
+    /// gives objects other names leaves nothing to compare.
+    #[must_use]
+    pub fn audit(mut self, at_least_every: Duration) -> Self {
+        self.audit = Some(at_least_every);
+        self
+    }
+
+    /// For how long the objects of a kind are kept that is not served any more, as when its definition was deleted.
+    /// Then, if the server says twice that it has no such kind, subscribers are told that they are gone. Five minutes
+    /// unless set.
+    #[must_use]
+    pub fn keep_unserved(mut self, period: Duration) -> Self {
+        self.keep_unserved = period;
         self
     }
 
@@ -177,9 +205,9 @@ impl<K> Options<K> {
         self
     }
 
-    /// Tells of every error of a list or a watch.
+    /// Tells of every list or watch that failed.
     #[must_use]
-    pub fn on_error(mut self, handler: impl Fn(&ApiError) + Send + Sync + 'static) -> Self {
+    pub fn on_error(mut self, handler: impl Fn(&Condition) + Send + Sync + 'static) -> Self {
         self.on_error = Some(Arc::new(handler));
         self
     }
@@ -207,11 +235,13 @@ impl<K> Options<K> {
             .map(|(name, function)| (name, place(Arc::as_ptr(function).cast())))
             .collect();
         format!(
-            "{:?} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
             self.selection,
             self.page_size,
             self.streaming_lists,
             self.watch_timeout,
+            self.audit,
+            self.keep_unserved,
             self.resync,
             self.discipline,
             self.transform.as_ref().map(Transform::identity),
@@ -254,7 +284,7 @@ impl<K: Resource> Options<K> {
         {
             return problem(error.to_string());
         }
-        if self.page_size == 0 {
+        if self.page_size == Some(0) {
             return problem("a page of 0 objects never ends: write 500".to_owned());
         }
         if self.watch_timeout < MIN_WATCH_TIMEOUT {
@@ -267,6 +297,11 @@ impl<K: Resource> Options<K> {
             return problem(format!(
                 "a watch of {:?} would not notice a lost connection: write at most {MAX_WATCH_TIMEOUT:?}",
                 self.watch_timeout
+            ));
+        }
+        if self.audit.is_some_and(|period| period < MIN_AUDIT) {
+            return problem(format!(
+                "an audit asks for every object: write at least {MIN_AUDIT:?}, or leave it out for none"
             ));
         }
         let BackoffOptions { first, factor, cap, jitter, .. } = self.backoff;
@@ -315,6 +350,8 @@ impl<K> Clone for Options<K> {
             page_size: self.page_size,
             streaming_lists: self.streaming_lists,
             watch_timeout: self.watch_timeout,
+            audit: self.audit,
+            keep_unserved: self.keep_unserved,
             resync: self.resync,
             discipline: self.discipline,
             transform: self.transform.clone(),
@@ -360,6 +397,7 @@ mod tests {
             (Options::all().watch_timeout(Duration::MAX), "write at most 86400s"),
             (Options::all().backoff(backwards), "the backoff has to grow"),
             (Options::all().resync(Duration::from_millis(1)), "at least 1s"),
+            (Options::all().audit(seconds(10)), "write at least 60s"),
             (Options::all().should_resync(|| true), "set one"),
             (Options::all().index("a", |_| vec![]).index("a", |_| vec![]), "two indices \"a\""),
         ] {
@@ -382,7 +420,7 @@ mod tests {
             Options::<Pod>::all().index("name", |pod| pod.metadata.name.iter().cloned().collect())
         };
         let options = indexed();
-        let same = options.clone().page_size(500);
+        let same = options.clone().watch_timeout(MIN_WATCH_TIMEOUT);
         assert_eq!(options.fingerprint(), same.fingerprint());
         assert_ne!(Options::<Pod>::all().fingerprint(), options.fingerprint());
         assert_ne!(

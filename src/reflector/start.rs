@@ -8,7 +8,9 @@ use std::time::Duration;
 use actix::{Addr, AsyncContext as _, Context};
 use futures::future::{BoxFuture, join_all};
 
-use super::delta_fifo_store::DeltaFifoStore;
+use super::audit_timer::AuditTimer;
+use super::delta_fifo_store::{DeltaFifoStore, Intake};
+use super::gate::Gate;
 use super::machine::{Machine, Settings, Streaming};
 use super::messages::{Epoch, Flush, Restarted, Subscribers};
 use super::publisher::Publisher;
@@ -70,6 +72,7 @@ pub(crate) fn start<K: Resource>(
     }
     let shared = Arc::new(Shared::new(kind, writer.store().clone()));
     let faults = options.faults;
+    let selection = Arc::new(options.selection);
 
     // All of them first get their addresses, then start: those that are sent to before those that send.
     let supervisor_context = Context::<Supervisor<K>>::new();
@@ -93,8 +96,11 @@ pub(crate) fn start<K: Resource>(
             Arc::clone(&shared),
             writer,
             indexer,
-            options.discipline,
-            options.transform,
+            Intake {
+                gate: Gate::new(shared.kind.clone(), Arc::clone(&selection)),
+                discipline: options.discipline,
+                transform: options.transform,
+            },
             publisher.addr().clone(),
             faults.clone(),
         ),
@@ -117,21 +123,24 @@ pub(crate) fn start<K: Resource>(
         StreamingLists::WherePossible | StreamingLists::Never => Streaming::Never,
     };
     let settings = Settings {
-        selection: Arc::new(options.selection),
+        selection: Arc::clone(&selection),
         page_size: options.page_size,
         watch_timeout: options.watch_timeout,
         streaming,
         backoff: options.backoff,
+        keep_unserved: options.keep_unserved,
     };
     let restart_supervisor = restart();
     let supervisor = Supervisor {
         machine: Machine::new(settings, rng.fork()),
+        selection,
         source,
         store: store.addr().clone(),
         shared: Arc::clone(&shared),
         on_error: options.on_error,
         epoch: Epoch::default(),
         child: None,
+        audits: options.audit.map(|period| AuditTimer::new(period, rng.fork())),
         faults,
     };
     let supervisor = supervision::start_in(

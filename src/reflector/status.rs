@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::api::{ApiError, Undecodable};
+use super::Condition;
+use crate::api::Undecodable;
 use crate::cache::Store;
 use crate::object::{Kind, ObjectKey, ResourceVersion};
 use crate::supervision::{MemberState, MemberStatus};
@@ -29,14 +30,18 @@ pub struct ReflectorStatus {
     pub resource_version: Option<ResourceVersion>,
     /// How many changes wait to be applied.
     pub queue: usize,
-    /// What went wrong last, and is not known to be over.
-    pub last_error: Option<ApiError>,
+    /// What stands in the way, until something works again.
+    pub condition: Option<Condition>,
     /// When the next attempt is due, while it waits for one.
     pub next_attempt: Option<Instant>,
     /// Its actors, and how often each was restarted.
     pub actors: Vec<MemberStatus>,
     /// Objects the server has but that could not be taken.
     pub quarantined: Quarantined,
+    /// What the server told that can not be, or should not.
+    pub oddities: Oddities,
+    /// What comparing the cache with the server gave.
+    pub audits: Audits,
     /// Its subscribers.
     pub subscribers: Vec<SubscriberStatus>,
 }
@@ -54,6 +59,8 @@ pub enum Phase {
     OpeningWatch,
     /// It is being told of changes.
     Watching,
+    /// It asks whether the server has this kind of object any more.
+    Discovering,
     /// It waits before it asks again.
     BackingOff,
     /// One of its actors was restarted too often. It is tried again at the longest delay.
@@ -89,6 +96,36 @@ pub struct Quarantined {
     pub last_other: Option<String>,
 }
 
+/// How often the server told what can not be, or should not. None of it harmed the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Oddities {
+    /// Events older than those before them.
+    pub late_events: u64,
+    /// Bookmarks older than the events before them.
+    pub late_bookmarks: u64,
+    /// States of objects that were told to be deleted since.
+    pub resurrections: u64,
+    /// Lists older than the cache. They were refused.
+    pub older_lists: u64,
+    /// Times the server's history went back to an earlier version.
+    pub rewinds: u64,
+    /// Events of a type we do not know.
+    pub unknown_events: u64,
+}
+
+/// What comparing the cache with the server gave. See [`Options::audit`](super::Options::audit).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Audits {
+    /// How often they were compared.
+    pub done: u64,
+    /// How often that could not be done: the server had forgotten the version, or could not be asked.
+    pub skipped: u64,
+    /// How many objects were found to differ, over all.
+    pub differences: u64,
+    /// Of the last comparison that found any: how the first of them differ.
+    pub last_found: Vec<String>,
+}
+
 /// How one subscriber is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriberStatus {
@@ -112,6 +149,8 @@ pub(crate) struct Shared<K> {
     pub(super) queue: AtomicUsize,
     pub(super) progress: watch::Sender<Progress>,
     pub(super) quarantine: Mutex<Quarantined>,
+    pub(super) oddities: Mutex<Oddities>,
+    pub(super) audits: Mutex<Audits>,
     pub(super) subscribers: Mutex<BTreeMap<u64, Arc<SubscriberCounters>>>,
 }
 
@@ -121,7 +160,7 @@ pub(super) struct Progress {
     pub(super) phase: Phase,
     pub(super) freshness: Freshness,
     pub(super) synced: bool,
-    pub(super) last_error: Option<ApiError>,
+    pub(super) condition: Option<Condition>,
     pub(super) next_attempt: Option<Instant>,
 }
 
@@ -165,7 +204,7 @@ impl<K> Shared<K> {
             phase: Phase::Starting,
             freshness: Freshness::Unknown,
             synced: false,
-            last_error: None,
+            condition: None,
             next_attempt: None,
         };
         Self {
@@ -174,6 +213,8 @@ impl<K> Shared<K> {
             queue: AtomicUsize::new(0),
             progress: watch::Sender::new(progress),
             quarantine: Mutex::default(),
+            oddities: Mutex::default(),
+            audits: Mutex::default(),
             subscribers: Mutex::default(),
         }
     }
@@ -192,10 +233,12 @@ impl<K> Shared<K> {
             objects: snapshot.len(),
             resource_version: snapshot.resource_version().cloned(),
             queue: self.queue.load(std::sync::atomic::Ordering::Relaxed),
-            last_error: progress.last_error,
+            condition: progress.condition,
             next_attempt: progress.next_attempt,
             actors,
             quarantined: lock(&self.quarantine).clone(),
+            oddities: *lock(&self.oddities),
+            audits: lock(&self.audits).clone(),
             subscribers: subscribers
                 .values()
                 .map(|counters| lock(&counters.state).clone())
@@ -217,6 +260,7 @@ impl fmt::Display for Phase {
             Self::StreamingList => "streaming list",
             Self::OpeningWatch => "opening watch",
             Self::Watching => "watching",
+            Self::Discovering => "discovering",
             Self::BackingOff => "backing off",
             Self::Failed => "failed",
             Self::Stopped => "stopped",

@@ -2,6 +2,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{
     Actor, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler, Supervised,
@@ -10,31 +11,39 @@ use actix::{
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::ErrorHandler;
+use super::audit_timer::AuditTimer;
 use super::delta_fifo_store::DeltaFifoStore;
+use super::history::Older;
 use super::lister::Lister;
 use super::machine::{Effect, Input, Machine, WatchEnd};
-use super::messages::{BeginEpoch, Epoch, InitialEventsEnded, Restarted, WatchOpened};
+use super::messages::{BeginEpoch, Epoch, Forget, InitialEventsEnded, Restarted, WatchOpened};
 use super::status::Shared;
-use super::watcher::Watcher;
-use crate::api::{ApiError, ListRequest, ListerWatcher, WatchRequest};
+use super::vigil::Vigilance;
+use super::watcher::{Route, Watcher};
+use super::{Condition, ErrorHandler};
+use crate::api::{ApiError, ListRequest, ListerWatcher, Selection, Verb, WatchRequest};
 use crate::object::{Resource, ResourceVersion};
 use crate::supervision::{self, Child, ExitReason, Faults};
 
 /// Supervises one reflected resource: runs the machine, and carries out what it decides.
 pub(super) struct Supervisor<K: Resource> {
     pub(super) machine: Machine,
+    pub(super) selection: Arc<Selection>,
     pub(super) source: Rc<dyn ListerWatcher<K>>,
     pub(super) store: Addr<DeltaFifoStore<K>>,
     pub(super) shared: Arc<Shared<K>>,
     pub(super) on_error: Option<ErrorHandler>,
     pub(super) epoch: Epoch,
     pub(super) child: Option<AbortHandle>,
+    pub(super) audits: Option<AuditTimer>,
     pub(super) faults: Faults,
 }
 
 /// The name the store is started with.
 pub(super) const STORE: &str = "delta_fifo_store";
+
+/// A server that takes longer to say whether it has a kind has not said so.
+const DISCOVERY: Duration = Duration::from_secs(30);
 
 /// How a lister or watcher ended that did not panic.
 #[derive(Debug)]
@@ -47,9 +56,9 @@ pub(super) enum Outcome {
 }
 
 impl<K: Resource> Supervisor<K> {
-    fn step(&mut self, input: Input, context: &mut Context<Self>) {
+    pub(super) fn step(&mut self, input: Input, context: &mut Context<Self>) {
         if let Input::WatchOpened | Input::InitialEventsEnded { .. } = &input {
-            self.shared.progress.send_modify(|progress| progress.last_error = None);
+            self.shared.progress.send_modify(|progress| progress.condition = None);
         }
         let effects = self.machine.step(input, Instant::now());
         self.show_progress();
@@ -66,15 +75,36 @@ impl<K: Resource> Supervisor<K> {
                     supervisor.step(Input::WaitOver, context);
                 });
             }
-            Effect::Report(error) => self.report(&error),
+            Effect::Report(verb, error) => self.report(verb, error),
             Effect::Abort => self.abort(),
-            Effect::List(request) => {
-                self.begin(context, |supervisor, context| supervisor.list(request, context));
+            Effect::List { request, older } => {
+                self.begin(context, move |supervisor, context| {
+                    supervisor.list(request, older, context);
+                });
             }
-            Effect::StreamList(request) | Effect::Watch(request) => {
-                self.begin(context, |supervisor, context| supervisor.watch(request, context));
+            Effect::Watch { request, older, vigilance } => {
+                self.begin(context, move |supervisor, context| {
+                    supervisor.watch(request, older, vigilance, context);
+                });
+            }
+            Effect::AskWhetherServed(request) => self.ask_whether_served(request, context),
+            Effect::Forget => {
+                let forgotten = self.store.send(Forget).into_actor(self);
+                // A store that crashed over it is told again: the kind is still missing.
+                context.spawn(forgotten.map(|_, _, _| ()));
             }
         }
+    }
+
+    fn ask_whether_served(&mut self, request: ListRequest, context: &mut Context<Self>) {
+        let epoch = self.next_epoch();
+        let answer = tokio::time::timeout(DISCOVERY, self.source.is_served(request));
+        context.spawn(answer.into_actor(self).map(move |answer, supervisor, context| {
+            if supervisor.epoch == epoch {
+                let waited = Err(ApiError::Timeout { waited: DISCOVERY });
+                supervisor.step(Input::Served(answer.unwrap_or(waited)), context);
+            }
+        }));
     }
 
     /// Makes the store listen to a new child only, then starts it.
@@ -93,11 +123,12 @@ impl<K: Resource> Supervisor<K> {
         }));
     }
 
-    fn list(&mut self, request: ListRequest, context: &mut Context<Self>) {
+    fn list(&mut self, request: ListRequest, older: Older, context: &mut Context<Self>) {
         let outcome = Rc::new(Cell::new(None));
         let child = supervision::spawn(Lister {
             epoch: self.epoch,
             request,
+            older,
             source: Rc::clone(&self.source),
             store: self.store.clone(),
             outcome: Rc::clone(&outcome),
@@ -106,16 +137,28 @@ impl<K: Resource> Supervisor<K> {
         self.attend(child, outcome, context);
     }
 
-    fn watch(&mut self, request: WatchRequest, context: &mut Context<Self>) {
+    fn watch(
+        &mut self,
+        request: WatchRequest,
+        older: Older,
+        vigilance: Vigilance,
+        context: &mut Context<Self>,
+    ) {
         let outcome = Rc::new(Cell::new(None));
-        let child = supervision::spawn(Watcher {
+        let route = Route {
             epoch: self.epoch,
-            request,
+            older,
             source: Rc::clone(&self.source),
+            shared: Arc::clone(&self.shared),
             store: self.store.clone(),
             supervisor: context.address(),
-            outcome: Rc::clone(&outcome),
             faults: self.faults.clone(),
+        };
+        let child = supervision::spawn(Watcher {
+            request,
+            vigilance,
+            route: Rc::new(route),
+            outcome: Rc::clone(&outcome),
         });
         self.attend(child, outcome, context);
     }
@@ -164,12 +207,21 @@ impl<K: Resource> Supervisor<K> {
         }));
     }
 
-    fn report(&self, error: &ApiError) {
-        let detail = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-        tracing::warn!(kind = %self.shared.kind, %error, detail, "list or watch failed");
-        self.shared.progress.send_modify(|progress| progress.last_error = Some(error.clone()));
+    fn report(&self, verb: Verb, error: ApiError) {
+        let before = self.shared.progress.borrow().condition.clone();
+        let condition = Condition {
+            verb,
+            kind: self.shared.kind.clone(),
+            namespace: self.selection.namespace.clone(),
+            error,
+            since: before.as_ref().map_or_else(Instant::now, |before| before.since),
+            attempts: before.map_or(0, |before| before.attempts).saturating_add(1),
+        };
+        let detail = std::error::Error::source(&condition).map(ToString::to_string);
+        tracing::warn!(attempts = condition.attempts, detail, "{condition}");
+        self.shared.progress.send_modify(|progress| progress.condition = Some(condition.clone()));
         if let Some(on_error) = &self.on_error
-            && catch_unwind(AssertUnwindSafe(|| on_error(error))).is_err()
+            && catch_unwind(AssertUnwindSafe(|| on_error(&condition))).is_err()
         {
             tracing::error!(kind = %self.shared.kind, "the error handler panicked");
         }
@@ -201,6 +253,7 @@ impl<K: Resource> Actor for Supervisor<K> {
 
     fn started(&mut self, context: &mut Context<Self>) {
         self.faults.hit("supervisor", "started");
+        self.schedule_audit(context);
         let epoch = self.next_epoch();
         let begun = self.store.send(BeginEpoch(epoch)).into_actor(self);
         context.spawn(begun.map(move |position, supervisor, context| {

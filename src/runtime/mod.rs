@@ -18,10 +18,10 @@ use futures::future::join_all;
 use self::arbiters::Arbiters;
 pub use self::arbiters::Threads;
 pub use self::error::{Error, Result};
-use crate::api::{ApiError, ListerWatcher};
+use crate::api::ListerWatcher;
 use crate::object::{Kind, Resource, StaticKind};
 use crate::reflector::{
-    self, Control, NotSynced, Options, Reflector, ReflectorStatus, SourceFactory,
+    self, Condition, Control, NotSynced, Options, Reflector, ReflectorStatus, SourceFactory,
 };
 
 /// All reflectors of one cluster in this process.
@@ -239,9 +239,9 @@ impl Runtime {
     }
 
     /// Whether every reflector has applied its first list, and why not.
-    pub fn readiness(&self) -> Vec<(Kind, std::result::Result<(), Option<ApiError>>)> {
+    pub fn readiness(&self) -> Vec<(Kind, std::result::Result<(), Option<Condition>>)> {
         let ready = |status: ReflectorStatus| {
-            let ready = if status.synced { Ok(()) } else { Err(status.last_error) };
+            let ready = if status.synced { Ok(()) } else { Err(status.condition) };
             (status.kind, ready)
         };
         self.status().into_iter().map(ready).collect()

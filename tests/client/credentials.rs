@@ -50,7 +50,7 @@ async fn a_token_is_replaced_while_a_watch_runs() {
     world.server.create(pod("c")).unwrap();
     assert_eq!(followed.next().await, "added default/c");
     assert_eq!(credentials.state.lock().unwrap().rejections, 1);
-    assert!(followed.pods.status().last_error.is_none(), "the reflector saw nothing of it");
+    assert!(followed.pods.status().condition.is_none(), "the reflector saw nothing of it");
     world.stop(followed.runtime).await;
 }
 

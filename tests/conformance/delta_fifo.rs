@@ -10,6 +10,7 @@ fn fifo() -> DeltaFifo<Thing> {
     DeltaFifo::new(Discipline::PerObject, None)
 }
 
+/// client-go: `TestDeltaFIFO_detectLineJumpers`
 #[test]
 fn an_object_waits_once_with_all_its_changes_at_its_first_place() {
     let mut fifo = fifo();
@@ -59,6 +60,7 @@ fn nothing_else_is_merged_while_an_object_waits_df_2() {
     assert_eq!(drain(&mut fifo), ["Updated foo1, Updated foo2, Updated foo3, Updated foo4"]);
 }
 
+/// client-go: `TestDeltaFIFO_transformer`
 #[test]
 fn every_object_but_tombstones_and_resyncs_is_transformed_once_df_3() {
     let add_thousand = Transform::new(|mut thing: Thing| {
@@ -104,6 +106,7 @@ fn an_object_the_transform_refuses_is_not_queued_df_3() {
     assert_eq!(drain(&mut fifo), ["Replaced qux13", "Deleted T(bar7)"], "the cached foo5 stays");
 }
 
+/// client-go: `TestDeltaFIFO_HasSynced`
 #[test]
 fn each_pop_counts_towards_the_first_list_whichever_object_it_was_df_4() {
     let mut fifo = fifo();
@@ -126,6 +129,7 @@ fn what_is_popped_before_the_first_list_is_through_is_marked_df_5() {
     assert_eq!(positions, [Position::InitialList, Position::InitialList, Position::Later]);
 }
 
+/// client-go: `TestDeltaFIFO_HasSynced`
 #[test]
 fn synced_as_in_client_gos_table_df_6() {
     let empty = known(&[]);
@@ -150,6 +154,7 @@ fn synced_as_in_client_gos_table_df_6() {
     assert!(twice.has_synced(), "the same object twice is one pop");
 }
 
+/// client-go: `TestDeltaFIFO_HasSyncedCorrectOnDeletion`
 #[test]
 fn deletions_found_by_the_first_list_count_to_it() {
     let mut fifo = fifo();
@@ -161,6 +166,9 @@ fn deletions_found_by_the_first_list_count_to_it() {
     assert!(fifo.has_synced());
 }
 
+/// Always as client-go with its `Replaced` option: a list is never called a resync.
+///
+/// client-go: `TestDeltaFIFO_replaceWithDeleteDeltaIn`
 #[test]
 fn a_list_with_an_object_whose_deletion_waits_brings_it_back_df_7() {
     let mut fifo = fifo();
@@ -170,6 +178,7 @@ fn a_list_with_an_object_whose_deletion_waits_brings_it_back_df_7() {
     assert_eq!(drain(&mut fifo), ["Deleted foo10, Replaced foo11"]);
 }
 
+/// client-go: `TestDeltaFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue`
 #[test]
 fn a_list_deletes_what_is_only_in_the_queue_df_8() {
     for cache in [known(&[]), known(&[("foo", 1)])] {
@@ -184,6 +193,16 @@ fn a_list_deletes_what_is_only_in_the_queue_df_8() {
         replace(&mut listed, &[("foo", 10)], &cache);
         replace(&mut listed, &[], &cache);
         assert_eq!(drain(&mut listed), ["Added foo10, Replaced foo10, Deleted T(foo10)"]);
+
+        let mut twice = fifo();
+        twice.add(thing("foo", 10)).unwrap();
+        replace(&mut twice, &[("foo", 10)], &cache);
+        replace(&mut twice, &[("foo", 11)], &cache);
+        replace(&mut twice, &[], &cache);
+        assert_eq!(
+            drain(&mut twice),
+            ["Added foo10, Replaced foo10, Replaced foo11, Deleted T(foo11)"]
+        );
 
         let mut deleted = fifo();
         deleted.add(thing("foo", 10)).unwrap();
@@ -212,6 +231,9 @@ fn a_deletion_of_what_nobody_knows_is_ignored() {
     assert_eq!(drain(&mut fifo), ["Deleted bar20"]);
 }
 
+/// client-go: `TestDeltaFIFO_Resync`
+/// client-go: `TestDeltaFIFO_ResyncNonExisting`
+/// client-go: `TestDeltaFIFO_UpdateResyncRace`
 #[test]
 fn a_resync_leaves_waiting_objects_alone() {
     let mut fifo = fifo();
@@ -222,6 +244,9 @@ fn a_resync_leaves_waiting_objects_alone() {
     assert_eq!(drain(&mut fifo), ["Updated foo10", "Deleted gone11", "Resync bar6"]);
 }
 
+/// No pop waits, so none has to be woken.
+///
+/// client-go: `TestDeltaFIFO_PopShouldUnblockWhenClosed`
 #[test]
 fn a_closed_queue_gives_what_waits_and_takes_what_comes() {
     let mut fifo = fifo();
@@ -230,6 +255,7 @@ fn a_closed_queue_gives_what_waits_and_takes_what_comes() {
     assert!(fifo.is_closed());
     fifo.add(thing("bar", 2)).unwrap();
     assert_eq!(drain(&mut fifo), ["Added foo1", "Added bar2"]);
+    assert_eq!(pop(&mut fifo), None);
 }
 
 #[test]
@@ -241,7 +267,11 @@ fn an_object_that_can_not_be_read_is_not_gone() {
     assert_eq!(drain(&mut fifo), ["Deleted T(bar6)"]);
 }
 
-/// The sequences of `TestDeltaFIFO_ReplaceMakesDeletions` (spec §10.3a, left column).
+/// One pop per object, with all that waits for it.
+///
+/// client-go: `TestDeltaFIFO_ReplaceMakesDeletions`
+/// client-go: `TestDeltaFIFO_ReplaceMakesDeletionsReplaced`
+/// client-go: `TestDeltaFIFO_ReplaceDeltaType`
 #[test]
 fn a_list_makes_deletions_as_in_client_gos_table() {
     let cache = known(&[("foo", 5), ("bar", 6), ("baz", 7)]);

@@ -19,6 +19,7 @@ fn version(text: &str) -> Option<ResourceVersion> {
     ResourceVersion::new(text)
 }
 
+/// client-go: `TestRealFIFO_detectLineJumpers`
 #[test]
 fn changes_leave_one_by_one_in_the_order_they_came() {
     let mut fifo = fifo();
@@ -31,6 +32,63 @@ fn changes_leave_one_by_one_in_the_order_they_came() {
     assert_eq!(drain(&mut fifo), expected);
 }
 
+/// client-go: `TestRealFIFO_replaceWithDeleteDeltaIn`
+#[test]
+fn a_list_with_an_object_whose_deletion_waits_brings_it_back() {
+    let mut fifo = fifo();
+    let cache = known(&[("foo", 5)]);
+    fifo.delete(thing("foo", 10), &cache).unwrap();
+    replace(&mut fifo, &[("foo", 11)], &cache);
+    assert_eq!(drain(&mut fifo), ["Deleted foo10", "Replaced foo11"]);
+}
+
+/// client-go: `TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue`
+#[test]
+fn a_list_deletes_what_is_only_in_the_queue() {
+    let add = |fifo: &mut DeltaFifo<Thing>, version| fifo.add(thing("foo", version)).unwrap();
+    for cache in [known(&[]), known(&[("foo", 1)])] {
+        let mut once = fifo();
+        add(&mut once, 10);
+        replace(&mut once, &[], &cache);
+        replace(&mut once, &[], &cache);
+        assert_eq!(drain(&mut once), ["Added foo10", "Deleted T(foo10)"]);
+
+        let mut listed = fifo();
+        add(&mut listed, 10);
+        replace(&mut listed, &[("foo", 10)], &cache);
+        replace(&mut listed, &[("foo", 11)], &cache);
+        replace(&mut listed, &[], &cache);
+        let expected = ["Added foo10", "Replaced foo10", "Replaced foo11", "Deleted T(foo11)"];
+        assert_eq!(drain(&mut listed), expected);
+
+        let mut deleted = fifo();
+        add(&mut deleted, 10);
+        deleted.delete(thing("foo", 11), &cache).unwrap();
+        replace(&mut deleted, &[], &cache);
+        assert_eq!(drain(&mut deleted), ["Added foo10", "Deleted foo11"]);
+
+        let mut again = fifo();
+        add(&mut again, 10);
+        again.delete(thing("foo", 11), &cache).unwrap();
+        add(&mut again, 12);
+        replace(&mut again, &[], &cache);
+        let expected = ["Added foo10", "Deleted foo11", "Added foo12", "Deleted T(foo12)"];
+        assert_eq!(drain(&mut again), expected);
+    }
+}
+
+/// client-go: `TestRealFIFO_HasSyncedCorrectOnDeletion`
+#[test]
+fn deletions_found_by_the_first_list_come_first_and_count_to_it() {
+    let mut fifo = fifo();
+    replace(&mut fifo, &[("foo", 5)], &known(&[("foo", 5), ("bar", 6), ("baz", 7)]));
+    for expected in ["Deleted T(bar6)", "Deleted T(baz7)", "Replaced foo5"] {
+        assert!(!fifo.has_synced());
+        assert_eq!(pop(&mut fifo).unwrap(), (expected.to_owned(), Position::InitialList));
+    }
+    assert!(fifo.has_synced());
+}
+
 #[test]
 fn a_deletion_of_what_nobody_knows_is_passed_on() {
     for mut fifo in [fifo(), atomic()] {
@@ -39,6 +97,7 @@ fn a_deletion_of_what_nobody_knows_is_passed_on() {
     }
 }
 
+/// client-go: `TestRealFIFO_PopMultipleDeltaInBatch`
 #[test]
 fn the_first_list_is_never_mixed_with_what_comes_after_rf_1_rf_2() {
     let mut fifo = fifo();
@@ -51,7 +110,9 @@ fn the_first_list_is_never_mixed_with_what_comes_after_rf_1_rf_2() {
     assert_eq!(batches, [Position::InitialList, Position::Later]);
 }
 
-/// The batches of `TestRealFIFO_PopMultipleDeltaInBatch` (spec §10.4a). RF-3, which names two callbacks, is one here.
+/// RF-3, which names two callbacks, is one here.
+///
+/// client-go: `TestRealFIFO_PopMultipleDeltaInBatch`
 #[test]
 fn batches_are_cut_as_in_client_gos_table_rf_2_rf_4() {
     const ALL: usize = usize::MAX;
@@ -103,6 +164,7 @@ fn a_change_of_the_whole_cache_leaves_alone_rf_2() {
     );
 }
 
+/// client-go: `TestRealFIFO_HasSynced`
 #[test]
 fn the_first_list_counts_as_through_when_it_has_been_processed_rf_5() {
     let mut fifo = fifo();
@@ -112,6 +174,7 @@ fn the_first_list_counts_as_through_when_it_has_been_processed_rf_5() {
     assert!(fifo.has_synced());
 }
 
+/// client-go: `TestRealFIFO_HasSynced`
 #[test]
 fn an_empty_first_list_is_through_at_once_unless_lists_are_atomic_rf_6() {
     let mut one_by_one = fifo();
@@ -137,6 +200,7 @@ fn what_waits_before_the_first_list_counts_to_it() {
     assert!(fifo.has_synced());
 }
 
+/// client-go: `TestRealFIFO_HasSynced`
 #[test]
 fn the_same_object_twice_in_a_first_list_needs_two_pops_rf_12() {
     let mut fifo = fifo();
@@ -147,6 +211,8 @@ fn the_same_object_twice_in_a_first_list_needs_two_pops_rf_12() {
     assert!(fifo.has_synced());
 }
 
+/// client-go: `TestRealFIFO_ReplaceAtomic`
+/// client-go: `TestRealFIFO_ReplaceAtomicPop`
 #[test]
 fn an_atomic_list_keeps_its_place_and_its_version() {
     let mut fifo = atomic();
@@ -163,6 +229,7 @@ fn an_atomic_list_keeps_its_place_and_its_version() {
     );
 }
 
+/// client-go: `TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue`
 #[test]
 fn only_atomic_queues_keep_bookmarks() {
     let mut fifo = fifo();
@@ -170,6 +237,10 @@ fn only_atomic_queues_keep_bookmarks() {
     assert!(fifo.is_empty());
 }
 
+/// client-go: `TestRealFIFO_Resync`
+/// client-go: `TestRealFIFO_ResyncNonExisting`
+/// client-go: `TestRealFIFO_UpdateResyncRace`
+/// client-go: `TestRealFIFO_ResyncAtomic`
 #[test]
 fn a_resync_leaves_waiting_objects_alone_unless_it_is_atomic() {
     let cache = known(&[("bar", 6), ("foo", 5)]);
@@ -184,6 +255,33 @@ fn a_resync_leaves_waiting_objects_alone_unless_it_is_atomic() {
     assert_eq!(drain(&mut atomic), ["Updated foo10", "ResyncAll"]);
 }
 
+/// client-go: `TestRealFIFO_transformer`
+#[test]
+fn every_object_but_tombstones_is_transformed_once() {
+    let add_thousand = Transform::new(|mut thing: Thing| {
+        thing.version = format!("1{:0>3}", thing.version);
+        Ok(thing)
+    });
+    let mut fifo = DeltaFifo::new(Discipline::InOrder, Some(add_thousand));
+    let cache = known(&[("gone", 1006)]);
+    fifo.add(thing("foo", 10)).unwrap();
+    fifo.update(thing("foo", 12)).unwrap();
+    fifo.delete(thing("foo", 15), &cache).unwrap();
+    fifo.add(thing("bar", 16)).unwrap();
+    assert!(fifo.replace(things(&[("baz", 17)]), BTreeSet::new(), None, &cache).is_empty());
+    let expected = [
+        "Added foo1010",
+        "Updated foo1012",
+        "Deleted foo1015",
+        "Added bar1016",
+        "Deleted T(bar1016)",
+        "Deleted T(gone1006)",
+        "Replaced baz1017",
+    ];
+    assert_eq!(drain(&mut fifo), expected);
+}
+
+/// client-go: `TestRealFIFO_transformer`
 #[test]
 fn every_object_of_a_list_is_transformed_once() {
     let mark = Transform::new(|mut thing: Thing| {
@@ -200,6 +298,9 @@ fn every_object_of_a_list_is_transformed_once() {
     }
 }
 
+/// No pop waits, so none has to be woken.
+///
+/// client-go: `TestRealFIFO_PopShouldUnblockWhenClosed`
 #[test]
 fn a_closed_queue_gives_what_waits() {
     let mut fifo = fifo();
@@ -207,9 +308,13 @@ fn a_closed_queue_gives_what_waits() {
     fifo.close();
     assert!(fifo.is_closed());
     assert_eq!(drain(&mut fifo), ["Added foo1"]);
+    assert_eq!(pop(&mut fifo), None);
 }
 
-/// The sequences of `TestRealFIFO_ReplaceMakesDeletions` (spec §10.3a, right column): deletions come first.
+/// One pop per change; deletions come first.
+///
+/// client-go: `TestRealFIFO_ReplaceMakesDeletions`
+/// client-go: `TestRealFIFO_ReplaceMakesDeletionsReplaced`
 #[test]
 fn a_list_makes_deletions_as_in_client_gos_table() {
     let cache = known(&[("foo", 5), ("bar", 6), ("baz", 7)]);

@@ -70,7 +70,7 @@ fn an_index_function_that_panics_files_nowhere_ix_2() {
     assert_eq!(keys(&indexer, "x"), ["a"], "the others are right");
 }
 
-/// `TestThreadSafeStoreIndexingFunctionsWithMultipleValues`.
+/// client-go: `TestThreadSafeStoreIndexingFunctionsWithMultipleValues`
 #[test]
 fn an_index_follows_every_change_ix_3_ix_4() {
     let mut indexer = indexed();
@@ -107,6 +107,8 @@ fn an_index_follows_every_change_ix_3_ix_4() {
     expect(None, Some("k3"), &[], &["k2"], &[]);
 }
 
+/// client-go: `TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex`
+/// client-go: `TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex`
 #[test]
 fn a_value_without_objects_is_forgotten_ix_3() {
     let mut indexer = indexed();
@@ -118,7 +120,9 @@ fn a_value_without_objects_is_forgotten_ix_3() {
     assert!(indexer.index_values("uid").is_empty());
 }
 
-/// `TestMultiIndexKeys`.
+/// client-go: `TestMultiIndexKeys`
+/// client-go: `TestGetIndexFuncValues`
+/// client-go: `TestIndex`
 #[test]
 fn an_object_is_found_under_each_of_its_values() {
     let mut indexer = indexed();
@@ -127,9 +131,20 @@ fn an_object_is_found_under_each_of_its_values() {
     put(&mut indexer, filed("tre", "ernie,elmo", 3));
     assert_eq!(keys(&indexer, "ernie"), ["one", "tre"]);
     assert_eq!(keys(&indexer, "bert"), ["one", "two"]);
+    assert_eq!(
+        (keys(&indexer, "elmo"), keys(&indexer, "oscar")),
+        (vec!["tre".to_owned()], vec!["two".to_owned()])
+    );
     assert_eq!(keys(&indexer, "unknown"), [""; 0]);
+    let values: Vec<String> = indexer.index_values("uid").iter().map(ToString::to_string).collect();
+    assert_eq!(values, ["bert", "elmo", "ernie", "oscar"]);
     let sharing = indexer.sharing_index("uid", &filed("other", "elmo,oscar", 9)).unwrap();
     assert_eq!(sharing.iter().map(|thing| thing.name.as_str()).collect::<Vec<_>>(), ["tre", "two"]);
+
+    indexer.apply(Delta::new(Change::Vanished, thing("tre", 3)));
+    assert_eq!((keys(&indexer, "ernie"), keys(&indexer, "elmo")), (vec!["one".to_owned()], vec![]));
+    put(&mut indexer, filed("two", "oscar", 4));
+    assert_eq!(keys(&indexer, "bert"), ["one"]);
 }
 
 #[test]
@@ -164,7 +179,9 @@ fn an_object_listed_twice_is_cached_as_listed_last_st_4() {
     assert_eq!(indexer.get(&ObjectKey::cluster_scoped("a")).unwrap().version, "2");
 }
 
-/// `TestThreadSafeStoreRV`, with the versions only going up.
+/// Differs: versions only go up; client-go takes the last one, whichever it is.
+///
+/// client-go: `TestThreadSafeStoreRV`
 #[test]
 fn the_version_of_the_cache_is_that_of_the_last_event_ts_2() {
     let mut indexer = Indexer::default();
@@ -179,6 +196,10 @@ fn the_version_of_the_cache_is_that_of_the_last_event_ts_2() {
     assert_eq!(version(&indexer).unwrap(), "30", "a deletion has a version of its own");
     apply(&mut indexer, Change::Replaced, thing("b", 5));
     assert_eq!(version(&indexer).unwrap(), "30", "the items of a list say nothing about it");
+    apply(&mut indexer, Change::Added, thing("b", 40));
+    apply(&mut indexer, Change::Added, thing("b", 40));
+    apply(&mut indexer, Change::Vanished, thing("b", 40));
+    assert_eq!(version(&indexer).unwrap(), "40", "nor does an object found missing");
     indexer.replace_all(vec![], &BTreeSet::new(), kubeflect::ResourceVersion::new("50"));
     assert_eq!(version(&indexer).unwrap(), "50");
 }

@@ -1,6 +1,9 @@
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use actix::{Actor, Context, Handler, Recipient};
+use k8s_openapi::api::core::v1::Pod;
+use kubeflect::ResourceEvent;
 use kubeflect::cache::{Change, DeltaFifo, Indexer, Popped, Position};
 use kubeflect::object::{DecodeError, Kind, ObjectKey, Resource};
 
@@ -85,4 +88,37 @@ fn written(popped: Popped<Thing>) -> String {
         Popped::ResyncAll => "ResyncAll".to_owned(),
         Popped::Bookmark(version) => format!("Bookmark {version}"),
     }
+}
+
+/// Does something with each event.
+pub(crate) struct Does<F>(pub(crate) F);
+
+impl<F: Unpin + 'static> Actor for Does<F> {
+    type Context = Context<Self>;
+}
+
+impl<F> Handler<ResourceEvent<Pod>> for Does<F>
+where
+    F: FnMut(ResourceEvent<Pod>) + Unpin + 'static,
+{
+    type Result = ();
+
+    fn handle(&mut self, event: ResourceEvent<Pod>, _: &mut Context<Self>) {
+        (self.0)(event);
+    }
+}
+
+/// Writes down what `say` says of each event.
+pub(crate) fn noting(
+    mut say: impl FnMut(ResourceEvent<Pod>) -> Option<String> + Unpin + 'static,
+) -> (Recipient<ResourceEvent<Pod>>, Arc<Mutex<Vec<String>>>) {
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&notes);
+    let does = Does(move |event| noted.lock().unwrap().extend(say(event))).start();
+    (does.recipient(), notes)
+}
+
+/// The notes so far.
+pub(crate) fn taken(notes: &Mutex<Vec<String>>) -> Vec<String> {
+    std::mem::take(&mut notes.lock().unwrap())
 }

@@ -157,7 +157,7 @@ fn the_status_tells_where_it_stands() {
             (Phase::BackingOff, false, Freshness::Unknown)
         );
         assert!(
-            status.last_error.is_some()
+            status.condition.is_some()
                 && status.next_attempt_in().is_some_and(|wait| wait < Duration::from_secs(2))
         );
 
@@ -169,7 +169,7 @@ fn the_status_tells_where_it_stands() {
             (status.phase, status.synced, status.freshness),
             (Phase::Watching, true, Freshness::Fresh)
         );
-        assert_eq!((status.objects, status.queue, status.last_error.is_none()), (1, 0, true));
+        assert_eq!((status.objects, status.queue, status.condition.is_none()), (1, 0, true));
         assert_eq!(status.actors.len(), 4);
     });
 }

@@ -32,7 +32,13 @@ fn a_page_of_a_proxy_instead_of_an_answer_empties_nothing() {
         };
         world.server.answer_with(Filter::verb(Verb::Watch), page.clone(), 1);
         world.server.cut_watches();
-        until(|| matches!(pods.status().last_error, Some(ApiError::Malformed { .. }))).await;
+        until(|| {
+            matches!(
+                pods.status().condition.map(|condition| condition.error),
+                Some(ApiError::Malformed { .. })
+            )
+        })
+        .await;
         pass(30).await;
         assert_eq!((pods.status().phase, lists(&world).len()), (Phase::Watching, 1));
 
@@ -142,7 +148,7 @@ fn a_server_that_is_still_starting_is_waited_for_and_nothing_is_gone() {
         world.server.answer_with(Filter::everything(), starting, 3);
         world.server.cut_watches();
         pass(3).await;
-        let error = pods.status().last_error.unwrap();
+        let error = pods.status().condition.map(|condition| condition.error).unwrap();
         assert!(matches!(error, ApiError::Unavailable { code: 503, .. }), "{error:?}");
         assert!(!error.needs_help(), "it passes by itself");
         pass(60).await;
@@ -167,7 +173,7 @@ fn credentials_that_are_never_accepted_again_keep_the_cache_and_are_tried_slowly
         let before = world.server.requests().len();
         world.server.cut_watches();
         pass(3_600).await;
-        let error = pods.status().last_error.unwrap();
+        let error = pods.status().condition.map(|condition| condition.error).unwrap();
         assert!(matches!(error, ApiError::Unauthorized { .. }) && error.needs_help(), "{error:?}");
         assert!(matches!(pods.status().freshness, Freshness::Stale { .. }));
         let asked = world.server.requests().len() - before;
@@ -192,7 +198,7 @@ fn a_list_that_a_broken_webhook_prevents_keeps_the_cache() {
         world.server.forget_history();
         pass(300).await;
         assert_eq!((pods.store().len(), told(&log)), (2, vec![]));
-        let error = pods.status().last_error.unwrap().to_string();
+        let error = pods.status().condition.map(|condition| condition.error).unwrap().to_string();
         assert!(error.contains("conversion webhook"), "{error}");
         assert!(matches!(pods.status().freshness, Freshness::Stale { .. }));
         world.server.heal();
@@ -210,14 +216,14 @@ fn who_may_watch_but_not_list_is_streamed_and_who_may_list_but_not_watch_is_told
         world.create("b");
         settle().await;
         assert_eq!((told(&log), lists(&world).len()), (vec!["added b".to_owned()], 0));
-        assert!(pods.status().last_error.is_none());
+        assert!(pods.status().condition.is_none());
 
         world.server.permit(&Pod::static_kind(), Verb::List);
         world.server.forbid(&Pod::static_kind(), Verb::Watch);
         let (pods, _) = world.follow(Options::all().page_size(7)).await;
         pass(120).await;
         assert_eq!(cached(&pods), world.truth());
-        let error = pods.status().last_error.unwrap();
+        let error = pods.status().condition.map(|condition| condition.error).unwrap();
         assert!(matches!(error, ApiError::Forbidden { .. }), "{error:?}");
         assert!(error.to_string().contains("cannot watch resource \"pods\""), "{error}");
         assert!(matches!(pods.status().freshness, Freshness::Stale { .. }));

@@ -11,7 +11,7 @@ use kubeflect::reflector::Phase;
 use kubeflect::supervision::{MemberState, MemberStatus};
 use kubeflect::{Options, Runtime, RuntimeOptions, Threads};
 
-use crate::support::{World, cached, key, on_a_paused_clock, pod, settle};
+use crate::support::{World, cached, key, on_a_paused_clock, pass, pod, settle, told_why};
 
 /// Whatever happens within this happens; a test that waits longer hangs.
 const LONG: Duration = Duration::from_secs(30);
@@ -31,6 +31,29 @@ fn a_transform_that_panics_costs_its_object_only() {
         settle().await;
         assert_eq!(pods.store().keys(), [key("a"), key("c")]);
         assert!(pods.status().quarantined.objects[&key("bad")].contains("panicked"));
+    });
+}
+
+/// Its clock jumps over all it should have done meanwhile, its connection is long gone, and so is its place in history.
+#[test]
+fn a_process_that_was_stopped_for_twenty_minutes_is_soon_up_to_date() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["kept", "gone"]);
+        let (pods, log) = world.follow(Options::all()).await;
+        pass(100).await;
+        world.server.lose_watches();
+        world.delete("gone");
+        world.create("new");
+        world.server.forget_history();
+        let before = world.server.requests().len();
+        tokio::time::advance(Duration::from_secs(20 * 60)).await;
+        pass(10).await;
+        assert_eq!(cached(&pods), world.truth());
+        let mut told = told_why(&log);
+        told.sort();
+        assert_eq!(told, ["added new (Relist)", "deleted gone (Relist)"]);
+        let asked = world.server.requests().len() - before;
+        assert!(asked <= 5, "{asked} requests: what was missed is not made up for");
     });
 }
 

@@ -84,7 +84,7 @@ fn a_slow_list_is_read_in_its_time_or_not_at_all() {
         let slow = Proxy::Throttles(10 << 10).world(server.clone());
         let pods = slow.reflect_with(listed()).await;
         pass(599).await;
-        let error = pods.status().last_error;
+        let error = pods.status().condition.map(|condition| condition.error);
         assert!(matches!(error, Some(ApiError::Timeout { .. })), "{error:?}");
         assert_eq!((pods.store().len(), pods.has_synced()), (0, false));
 

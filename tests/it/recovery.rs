@@ -125,10 +125,9 @@ fn missing_rights_are_a_typed_reason_not_an_endless_wait() {
         world.server.forbid(&Pod::static_kind(), Verb::Watch);
         let pods = world.reflect().await;
         let error = pods.synced().await.unwrap_err();
-        assert!(
-            matches!(error, NotSynced::NeedsHelp { error: ApiError::Forbidden { .. }, .. }),
-            "{error:?}"
-        );
+        let NotSynced::NeedsHelp(condition) = error else { panic!("{error:?}") };
+        assert!(matches!(condition.error, ApiError::Forbidden { .. }), "{condition:?}");
+        assert!(condition.to_string().starts_with("can not list pods: not allowed"), "{condition}");
 
         world.server.permit(&Pod::static_kind(), Verb::List);
         world.server.permit(&Pod::static_kind(), Verb::Watch);
@@ -151,10 +150,8 @@ fn a_kind_that_is_not_served_yet_is_waited_for() {
         let options = Options::<kubeflect::object::DynamicObject>::all();
         let widgets = world.runtime.reflect_kind(kind.clone(), options).await.unwrap();
         let error = widgets.synced().await.unwrap_err();
-        assert!(
-            matches!(error, NotSynced::NeedsHelp { error: ApiError::NotFound { .. }, .. }),
-            "{error:?}"
-        );
+        let NotSynced::NeedsHelp(condition) = error else { panic!("{error:?}") };
+        assert!(matches!(condition.error, ApiError::NotFound { .. }), "{condition:?}");
         world.server.register(kind);
         let widget = serde_json::json!({
             "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "w", "namespace": "default" },
@@ -259,8 +256,8 @@ fn every_error_reaches_the_error_handler() {
         let seen = std::sync::Arc::clone(&errors);
         world.server.refuse(Filter::everything(), status(503, "ServiceUnavailable"), 2);
         let pods = world
-            .reflect_with(Options::all().on_error(move |error| {
-                seen.lock().unwrap().push(error.to_string());
+            .reflect_with(Options::all().on_error(move |condition| {
+                seen.lock().unwrap().push(condition.to_string());
                 panic!("an error handler may even panic");
             }))
             .await;

@@ -64,7 +64,7 @@ fn waiting_for_all_ends_with_the_reason_of_the_one_that_can_not() {
         world.runtime.reflect::<Node>(Options::all()).await.unwrap();
         let error = world.runtime.synced().await.unwrap_err();
         assert!(
-            matches!(&error, NotSynced::NeedsHelp { kind, .. } if kind == "nodes"),
+            matches!(&error, NotSynced::NeedsHelp(condition) if condition.kind.plural == "nodes"),
             "{error:?}"
         );
         let ready: Vec<(String, bool)> = world
@@ -84,7 +84,7 @@ fn waiting_with_a_limit_ends_with_what_went_wrong_last() {
         world.server.refuse_connections(true);
         let pods = world.reflect().await;
         let error = pods.synced_within(Duration::from_secs(10)).await.unwrap_err();
-        assert!(matches!(error, NotSynced::TooSlow { error: Some(_), .. }), "{error:?}");
+        assert!(matches!(error, NotSynced::TooSlow { condition: Some(_), .. }), "{error:?}");
     });
 }
 
@@ -323,8 +323,11 @@ fn a_list_without_a_version_is_an_error_in_the_status() {
         let pods =
             world.runtime.reflect_from(Pod::static_kind(), source, Options::all()).await.unwrap();
         settle().await;
-        let error = pods.status().last_error.unwrap().to_string();
-        assert_eq!(error, "answer not understood: the list has no resourceVersion to watch from");
+        let error = pods.status().condition.unwrap().to_string();
+        assert_eq!(
+            error,
+            "can not list pods: answer not understood: the list has no resourceVersion to watch from"
+        );
         assert!(!pods.has_synced());
     });
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
 use k8s_openapi::api::core::v1::Pod;
+use kubeflect::cache::Discipline;
 use kubeflect::reflector::Delivery;
 use kubeflect::{Options, ResourceEvent, ResourceEvents, ResourceSnapshot, SubscribeOptions};
 
 use crate::support::{
-    Log, Recorder, World, cached, on_a_paused_clock, pass, settle, told, told_why,
+    Log, Recorder, World, cached, key, on_a_paused_clock, pass, settle, told, told_why,
 };
 
 /// Makes the server change `objects` pods `updates` times, a few at a time.
@@ -409,4 +410,23 @@ fn a_subscriber_that_dies_is_forgotten_though_nothing_changes() {
         settle().await;
         assert!(pods.status().subscribers.is_empty());
     });
+}
+
+#[test]
+fn an_object_the_transform_renamed_is_deleted_under_its_new_name() {
+    for discipline in [Discipline::PerObject, Discipline::InOrder, Discipline::InOrderAtomic] {
+        on_a_paused_clock(async {
+            let world = World::new().pods(&["a", "b"]);
+            let shout = |mut pod: Pod| {
+                pod.metadata.name = pod.metadata.name.map(|name| name.to_uppercase());
+                Ok(pod)
+            };
+            let options = Options::all().transform(shout).discipline(discipline);
+            let (pods, log) = world.follow(options).await;
+            world.delete("a");
+            settle().await;
+            assert_eq!(told(&log), ["deleted A"], "{discipline:?}");
+            assert_eq!(pods.store().keys(), [key("B")]);
+        });
+    }
 }

@@ -78,6 +78,14 @@ impl World {
         self.server.delete(&Pod::static_kind(), &key(name)).unwrap();
     }
 
+    /// Deletes a pod, or creates it if it is not there.
+    pub(crate) fn toggle(&self, name: &str) {
+        match self.server.get_object(&Pod::static_kind(), &key(name)) {
+            Some(_) => self.delete(name),
+            None => self.create(name),
+        }
+    }
+
     /// What the server has.
     pub(crate) fn truth(&self) -> BTreeMap<String, String> {
         self.truth_of(&Pod::static_kind())
@@ -88,16 +96,20 @@ impl World {
         objects.into_iter().map(|(key, (_, version))| (key.to_string(), version)).collect()
     }
 
-    /// How often a request of this kind was seen: `list`, `watch` or `streaming list`.
+    /// How often a request of this kind was seen: `list`, `watch`, `streaming list`, or `check`, a list of one object
+    /// that asks how far the server has come.
     pub(crate) fn seen(&self, what: &str) -> usize {
         let is_watch =
             |request: &kubeflect::embedded::SeenRequest| request.parameter("watch").is_some();
         let is_streaming = |request: &kubeflect::embedded::SeenRequest| {
             request.parameter("sendInitialEvents").is_some()
         };
+        let is_check =
+            |request: &kubeflect::embedded::SeenRequest| request.parameter("limit") == Some("1");
         let requests = self.server.requests();
         let matching = requests.iter().filter(|request| match what {
-            "list" => !is_watch(request),
+            "list" => !is_watch(request) && !is_check(request),
+            "check" => is_check(request),
             "watch" => is_watch(request) && !is_streaming(request),
             "streaming list" => is_streaming(request),
             _ => panic!("no such request: {what}"),

@@ -13,9 +13,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::body::{self, Guard};
 use super::dialer::{DialError, Dialer, Route};
-use super::purpose::Purpose;
 use super::{Shared, gzip, headers};
 use crate::api::ApiError;
+use crate::client::purpose::Purpose;
 use crate::client::{CredentialError, Method, Request, Response, Scheme, Transport};
 
 /// Sends requests by awc, from one arbiter.

@@ -1,14 +1,12 @@
 //! HTTP/1.1 on awc, over connections of our own making: TLS, proxies, timers and a budget.
 
 mod body;
-mod budget;
 mod dialer;
 mod exchange;
 mod gzip;
 mod headers;
 mod options;
 mod proxy;
-mod purpose;
 mod stream;
 mod tls;
 mod tls_error;
@@ -21,12 +19,12 @@ use std::sync::Arc;
 
 use awc::http::Uri;
 
-use self::budget::Budget;
 use self::dialer::address;
 use self::exchange::HttpTransport;
-pub use self::options::{BudgetOptions, HttpOptions, Keepalive};
+pub use self::options::{HttpOptions, Keepalive};
 use self::tls::Tls;
 use self::warnings::Warnings;
+use super::budget::Budget;
 use super::{Cluster, ConfigError, Connection, Scheme, Transport};
 use crate::api::ApiError;
 

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use crate::client::BudgetOptions;
+
 /// How patient a connection to an API server is, and how modest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpOptions {
@@ -34,17 +36,6 @@ pub struct Keepalive {
     pub user_timeout: Duration,
 }
 
-/// How much may be asked of one server by one process.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BudgetOptions {
-    /// Requests per second, in the long run.
-    pub rate: f64,
-    /// Requests at once, after a pause.
-    pub burst: u32,
-    /// Lists at once: each is held in memory.
-    pub lists: usize,
-}
-
 impl Default for HttpOptions {
     fn default() -> Self {
         Self {
@@ -69,11 +60,5 @@ impl Default for Keepalive {
             probes: 3,
             user_timeout: Duration::from_secs(30),
         }
-    }
-}
-
-impl Default for BudgetOptions {
-    fn default() -> Self {
-        Self { rate: 10.0, burst: 20, lists: 4 }
     }
 }

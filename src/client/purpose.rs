@@ -1,4 +1,4 @@
-use crate::client::{Method, Request};
+use super::{Method, Request};
 
 /// What a request is for, as far as its treatment differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +19,17 @@ impl Purpose {
             Self::Other
         } else if request.query.iter().any(watches) {
             Self::Watch
-        } else if is_collection(&request.path) {
+        } else if is_collection(&request.path) && !request.query.iter().any(is_of_one) {
             Self::List
         } else {
             Self::Other
         }
     }
+}
+
+/// A list of one object asks how far the server has come.
+fn is_of_one((name, value): &(&str, String)) -> bool {
+    *name == "limit" && value == "1"
 }
 
 /// Whether a path is that of all objects of a kind, or of those of a namespace.
@@ -60,6 +65,9 @@ mod tests {
         let watch =
             Request { query: vec![("watch", "true".to_owned())], ..Request::get("/api/v1/pods") };
         assert_eq!(Purpose::of(&watch), Purpose::Watch);
+        let check =
+            Request { query: vec![("limit", "1".to_owned())], ..Request::get("/api/v1/pods") };
+        assert_eq!(Purpose::of(&check), Purpose::Other, "and waits for no list");
         let create = Request { method: Method::Post, ..Request::get("/api/v1/pods") };
         assert_eq!(Purpose::of(&create), Purpose::Other);
     }

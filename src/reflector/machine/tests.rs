@@ -4,31 +4,32 @@
 use super::*;
 
 /// One course of events. Its clock goes only when told to.
-struct Play {
-    machine: Machine,
-    now: Instant,
+pub(super) struct Play {
+    pub(super) machine: Machine,
+    pub(super) now: Instant,
 }
 
 impl Play {
     fn new(streaming: Streaming, jitter: f64) -> Self {
         let settings = Settings {
             selection: Arc::default(),
-            page_size: 500,
+            page_size: None,
             watch_timeout: Duration::from_secs(300),
             streaming,
             backoff: BackoffOptions { jitter, ..BackoffOptions::default() },
+            keep_unserved: Duration::from_secs(300),
         };
         let machine = Machine::new(settings, fastrand::Rng::with_seed(7));
         Self { machine, now: Instant::now() }
     }
 
     /// Lists are streamed.
-    fn streaming() -> Self {
+    pub(super) fn streaming() -> Self {
         Self::new(Streaming::Possible, 0.0)
     }
 
     /// Lists are not streamed.
-    fn listing() -> Self {
+    pub(super) fn listing() -> Self {
         Self::new(Streaming::Never, 0.0)
     }
 
@@ -39,12 +40,12 @@ impl Play {
         play
     }
 
-    fn step(&mut self, input: Input) -> String {
+    pub(super) fn step(&mut self, input: Input) -> String {
         let effects = self.machine.step(input, self.now);
         effects.iter().map(written).collect::<Vec<_>>().join(", ")
     }
 
-    fn all(&mut self, inputs: impl IntoIterator<Item = Input>) {
+    pub(super) fn all(&mut self, inputs: impl IntoIterator<Item = Input>) {
         for input in inputs {
             self.step(input);
         }
@@ -56,13 +57,13 @@ impl Play {
     }
 
     /// Lets the wait it is in pass.
-    fn wait(&mut self) -> String {
+    pub(super) fn wait(&mut self) -> String {
         self.now = self.machine.next_attempt().expect("it waits");
         self.step(Input::WaitOver)
     }
 
     /// How long it waits from now on.
-    fn delay(&self) -> Duration {
+    pub(super) fn delay(&self) -> Duration {
         self.machine.next_attempt().expect("it waits") - self.now
     }
 
@@ -85,40 +86,49 @@ fn written(effect: &Effect) -> String {
         version.map_or("newest".to_owned(), |version| format!(">={version}"))
     };
     match effect {
-        Effect::Report(_) => "report".to_owned(),
+        Effect::Report(..) => "report".to_owned(),
         Effect::Wait(delay) => format!("wait {delay:?}"),
         Effect::Abort => "abort".to_owned(),
-        Effect::List(request) => {
+        Effect::AskWhetherServed(_) => "ask".to_owned(),
+        Effect::Forget => "forget".to_owned(),
+        Effect::List { request, older } => {
             let version = match &request.version {
                 Some(VersionMatch::NotOlderThan(version)) => Some(version),
                 Some(VersionMatch::Exact(_)) => panic!("nothing asks for an exact version"),
                 None => None,
             };
             let pages = request.limit.map(|limit| format!(" by {limit}")).unwrap_or_default();
-            format!("list {}{pages}", newest(version))
+            format!("list {}{pages}{}", newest(version), even_if(*older))
         }
-        Effect::StreamList(request) | Effect::Watch(request) => match &request.start {
+        Effect::Watch { request, older, .. } => match &request.start {
             WatchStart::After(version) => format!("watch {version}"),
             WatchStart::InitialEvents { not_older_than } => {
-                format!("stream {}", newest(not_older_than.as_ref()))
+                format!("stream {}{}", newest(not_older_than.as_ref()), even_if(*older))
             }
         },
     }
 }
 
-fn position(version: &str) -> Option<ResourceVersion> {
+fn even_if(older: Older) -> &'static str {
+    match older {
+        Older::Refused => "",
+        Older::Accepted => " even if older",
+    }
+}
+
+pub(super) fn position(version: &str) -> Option<ResourceVersion> {
     ResourceVersion::new(version)
 }
 
-fn start(version: &str) -> Input {
+pub(super) fn start(version: &str) -> Input {
     Input::Start { position: position(version) }
 }
 
-fn listed(version: &str) -> Input {
+pub(super) fn listed(version: &str) -> Input {
     Input::Listed { resource_version: position(version).unwrap() }
 }
 
-fn initial_events_ended(version: &str) -> Input {
+pub(super) fn initial_events_ended(version: &str) -> Input {
     Input::InitialEventsEnded { resource_version: position(version).unwrap() }
 }
 
@@ -142,7 +152,7 @@ fn closed(version: &str) -> Input {
     Input::WatchEnded { end: WatchEnd::Closed, position: position(version) }
 }
 
-fn failed(error: ApiError, version: &str) -> Input {
+pub(super) fn failed(error: ApiError, version: &str) -> Input {
     Input::WatchEnded { end: WatchEnd::Failed(error), position: position(version) }
 }
 
@@ -210,8 +220,12 @@ fn a_watch_is_asked_to_last_five_to_ten_minutes_with_bookmarks() {
     let mut timeouts = Vec::new();
     for _ in 0..1000 {
         let effects = play.machine.step(start("7"), play.now);
-        let [Effect::Watch(request)] = &effects[..] else { panic!("{effects:?}") };
+        let [Effect::Watch { request, vigilance, .. }] = &effects[..] else {
+            panic!("{effects:?}")
+        };
         assert!(request.bookmarks);
+        assert_eq!(vigilance.longest, request.timeout + Duration::from_secs(15), "G13");
+        assert!((75..105).contains(&vigilance.patience.as_secs()), "G14: {vigilance:?}");
         timeouts.push(request.timeout.as_secs());
     }
     assert!(timeouts.iter().all(|timeout| (300..600).contains(timeout)));
@@ -278,14 +292,16 @@ fn an_overloaded_or_absent_server_is_asked_for_the_same_stream_later() {
 
 #[test]
 fn a_stream_at_a_lost_position_is_asked_for_at_the_newest() {
-    for error in [error(410), too_large(None)] {
+    for (error, newest) in
+        [(error(410), "stream newest"), (too_large(None), "stream newest even if older")]
+    {
         let mut play = Play::streaming();
         play.step(start("7"));
         play.step(failed(self::error(410), "7"));
         assert_eq!(play.wait(), "stream >=7");
-        assert_eq!(play.step(failed(error, "7")), "report, stream newest");
+        assert_eq!(play.step(failed(error, "7")), format!("report, {newest}"));
         assert_eq!(play.step(failed(self::error(410), "7")), "report, wait 1.6s");
-        assert_eq!(play.wait(), "stream newest");
+        assert_eq!(play.wait(), newest);
     }
 }
 
@@ -293,7 +309,7 @@ fn a_stream_at_a_lost_position_is_asked_for_at_the_newest() {
 
 #[test]
 fn a_list_that_fails_is_asked_for_again_with_growing_delays() {
-    for code in [429, 500, 502, 503, 504, 401, 403, 404, 405, 400, 422, 302] {
+    for code in [429, 500, 502, 503, 504, 401, 403, 404, 405, 302] {
         let mut play = Play::listing();
         play.step(start(""));
         assert_eq!(play.step(list_failed(code)), "report, wait 800ms", "{code}");
@@ -303,13 +319,33 @@ fn a_list_that_fails_is_asked_for_again_with_growing_delays() {
 }
 
 #[test]
+fn a_request_the_server_does_not_understand_is_repeated_as_rarely_as_can_be() {
+    for code in [400, 406, 413, 415, 422] {
+        let mut play = Play::listing();
+        play.step(start(""));
+        assert_eq!(play.step(list_failed(code)), "report, wait 30s", "{code}");
+        assert_eq!(play.wait(), "list newest by 500");
+    }
+}
+
+#[test]
+fn a_page_size_that_was_asked_for_holds_for_every_list() {
+    let mut play = Play::watching();
+    play.machine.settings.page_size = Some(4);
+    assert_eq!(play.step(Input::StoreRestarted), "abort, list >=7 by 4");
+    assert_eq!(play.step(list_failed(410)), "report, list newest by 4");
+}
+
+#[test]
 fn a_list_at_a_lost_position_is_asked_for_at_the_newest_in_pages() {
-    for error in [error(410), too_large(None)] {
+    let older = " even if older";
+    for (error, newest) in [(error(410), String::new()), (too_large(None), older.to_owned())] {
+        let newest = format!("list newest by 500{newest}");
         let mut play = Play::watching();
         assert_eq!(play.step(Input::StoreRestarted), "abort, list >=7");
-        assert_eq!(play.step(Input::ListFailed(error)), "report, list newest by 500");
+        assert_eq!(play.step(Input::ListFailed(error)), format!("report, {newest}"));
         assert_eq!(play.step(list_failed(410)), "report, wait 800ms", "once without a delay");
-        assert_eq!(play.wait(), "list newest by 500");
+        assert_eq!(play.wait(), newest);
         play.step(listed("9"));
         assert_eq!(play.step(Input::StoreRestarted), "abort, list >=9", "found again");
     }
@@ -320,7 +356,7 @@ fn a_version_not_served_yet_is_waited_for_as_the_server_asks() {
     let mut play = Play::watching();
     play.step(Input::StoreRestarted);
     assert_eq!(play.step(Input::ListFailed(too_large(Some(1)))), "report, wait 1s");
-    assert_eq!(play.wait(), "list newest by 500");
+    assert_eq!(play.wait(), "list newest by 500 even if older");
 }
 
 #[test]
@@ -407,7 +443,7 @@ fn a_position_forgotten_after_a_healthy_life_is_listed_again_within_a_second() {
 fn a_watch_from_a_position_not_served_yet_is_followed_by_a_list_of_the_newest() {
     let mut play = Play::watching();
     assert_eq!(play.step(failed(too_large(Some(5)), "7")), "report, wait 5s");
-    assert_eq!(play.wait(), "list newest by 500");
+    assert_eq!(play.wait(), "list newest by 500 even if older");
 }
 
 #[test]
@@ -432,13 +468,31 @@ fn a_watch_that_is_told_nonsense_three_times_at_one_place_is_followed_by_a_list(
     for error in [error(500), ApiError::malformed("half an event")] {
         let mut play = Play::watching();
         for next in ["watch 7", "watch 7", "list >=7"] {
+            play.live(0);
             play.step(failed(error.clone(), "7"));
             assert_eq!(play.wait(), next);
         }
         play.step(listed("7"));
+        play.live(0);
         play.step(failed(error.clone(), "7"));
         assert_eq!(play.wait(), "watch 7", "a list counts as progress");
     }
+}
+
+#[test]
+fn a_watch_that_is_refused_with_internal_errors_for_two_minutes_is_followed_by_a_list() {
+    let mut play = Play::watching();
+    let begun = play.now;
+    let next = loop {
+        play.step(failed(error(500), "7"));
+        let next = play.wait();
+        if next != "watch 7" {
+            break next;
+        }
+    };
+    assert_eq!(next, "list >=7", "the position itself may be what it can not take");
+    let waited = (play.now - begun).as_secs();
+    assert!((120..=180).contains(&waited), "{waited} s");
 }
 
 #[test]
@@ -449,29 +503,38 @@ fn an_outage_is_not_nonsense_and_costs_no_list() {
         play.wait();
     }
     for next in ["watch 7", "watch 7", "list >=7"] {
+        play.live(0);
         play.step(failed(error(500), "7"));
         assert_eq!(play.wait(), next);
     }
 }
 
 #[test]
-fn a_watch_that_ends_cleanly_was_told_no_nonsense() {
-    let mut play = Play::watching();
-    for input in [failed(error(500), "7"), failed(error(500), "7"), closed("7")] {
-        play.step(input);
-        play.wait();
+fn only_a_healthy_watch_makes_nonsense_forgotten() {
+    for (lived, next) in [(0, "list >=7"), (60, "watch 7")] {
+        let mut play = Play::watching();
+        for (lived, input) in
+            [(0, failed(error(500), "7")), (0, failed(error(500), "7")), (lived, closed("7"))]
+        {
+            play.live(lived);
+            play.step(input);
+            play.wait();
+        }
+        play.live(0);
+        play.step(failed(error(500), "7"));
+        assert_eq!(play.wait(), next, "lived for {lived} s");
     }
-    play.step(failed(error(500), "7"));
-    assert_eq!(play.wait(), "watch 7");
 }
 
 #[test]
 fn a_watch_that_gets_further_may_fail_as_often_as_it_likes() {
     let mut play = Play::watching();
-    for version in ["7", "7", "8", "8", "8", "9", "10", "10", "10"] {
+    for version in ["7", "7", "8", "8", "9", "10", "10"] {
+        play.live(0);
         play.step(failed(error(500), version));
         assert_eq!(play.wait(), format!("watch {version}"));
     }
+    play.live(0);
     play.step(failed(error(500), "10"));
     assert_eq!(play.wait(), "list >=10");
 }
@@ -540,6 +603,16 @@ fn jitter_lengthens_delays_and_never_shortens_them() {
     }
 }
 
+fn is_list(effect: &Effect) -> bool {
+    match effect {
+        Effect::List { .. } => true,
+        Effect::Watch { request, .. } => {
+            matches!(request.start, WatchStart::InitialEvents { .. })
+        }
+        _ => false,
+    }
+}
+
 /// Asks a server that answers at once for an hour; counts requests that are not watches, and watches.
 fn requests_in_an_hour(answer: impl Fn(&Effect, usize) -> Input) -> (usize, usize) {
     let mut play = Play::streaming();
@@ -555,9 +628,9 @@ fn requests_in_an_hour(answer: impl Fn(&Effect, usize) -> Input) -> (usize, usiz
                 input = Input::WaitOver;
                 continue;
             }
-            Effect::Watch(_) => watches += 1,
-            Effect::List(_) | Effect::StreamList(_) => lists += 1,
-            Effect::Report(_) | Effect::Abort => panic!("{effect:?}"),
+            Effect::Watch { .. } if !is_list(effect) => watches += 1,
+            Effect::List { .. } | Effect::Watch { .. } => lists += 1,
+            _ => panic!("{effect:?}"),
         }
         input = answer(effect, lists + watches);
     }
@@ -570,7 +643,7 @@ const HOURLY: usize = 3600 / 30 + 10;
 #[test]
 fn an_hour_of_failed_lists_is_few_requests() {
     let (lists, watches) = requests_in_an_hour(|effect, _| match effect {
-        Effect::List(_) => list_failed(503),
+        Effect::List { .. } => list_failed(503),
         _ => failed(error(503), ""),
     });
     assert!((100..=HOURLY).contains(&lists) && watches == 0, "{lists} {watches}");
@@ -579,8 +652,8 @@ fn an_hour_of_failed_lists_is_few_requests() {
 #[test]
 fn an_hour_of_watches_that_close_after_one_event_is_few_requests_and_no_relist() {
     let (lists, watches) = requests_in_an_hour(|effect, count| match effect {
-        Effect::StreamList(_) => failed(error(422), ""),
-        Effect::List(_) => listed("1"),
+        Effect::List { .. } => listed("1"),
+        effect if is_list(effect) => failed(error(422), ""),
         _ => closed(&count.to_string()),
     });
     assert!((100..=HOURLY).contains(&watches) && lists == 2, "{lists} {watches}");
@@ -589,8 +662,8 @@ fn an_hour_of_watches_that_close_after_one_event_is_few_requests_and_no_relist()
 #[test]
 fn an_hour_of_good_lists_and_forgotten_positions_is_few_requests() {
     let (lists, watches) = requests_in_an_hour(|effect, _| match effect {
-        Effect::StreamList(_) => failed(error(422), ""),
-        Effect::List(_) => listed("7"),
+        Effect::List { .. } => listed("7"),
+        effect if is_list(effect) => failed(error(422), ""),
         _ => failed(error(410), "7"),
     });
     assert!((100..=HOURLY + 1).contains(&lists) && watches <= HOURLY, "{lists} {watches}");
@@ -756,4 +829,146 @@ fn a_watch_that_ended_in_peace_leaves_the_cache_fresh() {
     play.live(300);
     play.step(closed("9"));
     assert_eq!(*play.machine.freshness(), Freshness::Fresh);
+}
+
+// === a history that goes back ===
+
+fn older() -> ApiError {
+    let version = |text| ResourceVersion::new(text).unwrap();
+    ApiError::Older { answered: version("5"), cached: version("7") }
+}
+
+#[test]
+fn a_list_older_than_the_cache_is_asked_for_again_and_only_then_believed() {
+    let mut play = Play::watching();
+    play.step(Input::StoreRestarted);
+    assert_eq!(play.step(Input::ListFailed(older())), "report, wait 800ms");
+    assert_eq!(play.wait(), "list newest by 500 even if older");
+    play.step(listed("5"));
+    assert_eq!(
+        play.step(Input::StoreRestarted),
+        "abort, list >=5",
+        "the history goes on from there"
+    );
+}
+
+#[test]
+fn a_watch_whose_server_fell_behind_is_followed_by_a_list_of_the_newest() {
+    let mut play = Play::watching();
+    assert_eq!(play.step(failed(older(), "7")), "report, wait 800ms");
+    assert_eq!(play.wait(), "list newest by 500 even if older");
+}
+
+/// Whether the watch that follows is to be verified.
+fn is_verified(play: &mut Play) -> bool {
+    play.now = play.machine.next_attempt().expect("it waits");
+    let effects = play.machine.step(Input::WaitOver, play.now);
+    let [Effect::Watch { vigilance, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert!(vigilance.verify_after.is_none_or(|after| after < Duration::from_secs(30)));
+    vigilance.verify_after.is_some()
+}
+
+#[test]
+fn a_server_that_was_out_of_reach_is_asked_how_far_it_has_come() {
+    for (error, expected) in [
+        (ApiError::connection("refused"), true),
+        (ApiError::Timeout { waited: Duration::from_secs(150) }, true),
+        (error(503), true),
+        (error(429), false),
+        (error(403), false),
+    ] {
+        let mut play = Play::watching();
+        play.step(failed(error.clone(), "7"));
+        assert_eq!(is_verified(&mut play), expected, "{error}");
+        play.step(failed(self::error(429), "7"));
+        assert_eq!(is_verified(&mut play), expected, "{error}: still");
+        play.live(60);
+        play.step(closed("7"));
+        assert!(!is_verified(&mut play), "{error}: it has been, or had nothing to hide");
+    }
+}
+
+// === a kind that is gone ===
+
+fn served(answer: bool) -> Input {
+    Input::Served(Ok(answer))
+}
+
+/// The kind has been missing for so long that the server is asked whether it has it.
+fn doubting() -> Play {
+    let mut play = Play::watching();
+    play.step(failed(error(404), "7"));
+    loop {
+        match play.wait().as_str() {
+            "list >=7" => assert!(play.step(list_failed(404)).starts_with("report, wait")),
+            "ask" => return play,
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn a_missing_kind_is_kept_for_its_time_then_asked_about() {
+    let mut play = Play::watching();
+    let begun = play.now;
+    play.step(failed(error(404), "7"));
+    while play.wait() == "list >=7" {
+        play.step(list_failed(404));
+    }
+    assert_eq!(play.machine.phase(), Phase::Discovering);
+    let kept = (play.now - begun).as_secs();
+    assert!((300..=330).contains(&kept), "{kept} s");
+}
+
+#[test]
+fn the_objects_of_a_missing_kind_are_given_up_when_the_server_says_so_twice() {
+    let mut play = doubting();
+    assert_eq!(play.step(served(false)), "wait 30s");
+    assert_eq!(play.wait(), "ask");
+    assert_eq!(play.step(served(false)), "wait 30s, forget");
+    assert_eq!(play.wait(), "list newest by 500");
+    assert_eq!(play.step(list_failed(404)), "report, wait 30s, forget", "should that be lost");
+    assert_eq!(play.wait(), "list newest by 500");
+    assert_eq!(play.step(listed("9")), "watch 9", "it came again");
+    play.step(failed(error(404), "9"));
+    assert_eq!(play.wait(), "list >=9", "and may be missing for its time again");
+}
+
+#[test]
+fn a_missing_kind_the_server_has_after_all_is_listed() {
+    let mut play = doubting();
+    play.step(served(false));
+    assert_eq!(play.wait(), "ask");
+    assert_eq!(play.step(served(true)), "list >=7");
+    assert_eq!(play.step(list_failed(404)), "report, wait 30s");
+    assert_eq!(play.wait(), "list >=7", "its time begins anew");
+}
+
+#[test]
+fn a_server_that_can_not_say_whether_it_has_a_kind_is_asked_again() {
+    let mut play = doubting();
+    assert_eq!(play.step(Input::Served(Err(error(503)))), "report, wait 30s");
+    assert_eq!(play.wait(), "ask");
+    assert_eq!(play.step(served(false)), "wait 30s");
+    assert_eq!(play.wait(), "ask", "nothing is concluded from one answer");
+}
+
+#[test]
+fn a_kind_that_was_never_there_is_waited_for() {
+    let mut play = Play::listing();
+    play.step(start(""));
+    for _ in 0..100 {
+        assert!(play.step(list_failed(404)).starts_with("report, wait"));
+        assert_eq!(play.wait(), "list newest by 500");
+    }
+}
+
+// === an audit ===
+
+#[test]
+fn a_cache_that_drifted_is_listed_again_at_once() {
+    let mut play = Play::watching();
+    assert_eq!(play.step(Input::Drifted), "abort, list >=7");
+    let Freshness::Stale { reason, .. } = play.machine.freshness() else { panic!() };
+    assert_eq!(reason, "the cache was found to differ from the server");
 }

@@ -1,11 +1,20 @@
+mod input;
+mod nonsense;
+mod presence;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+pub(super) use self::input::{Effect, Input, WatchEnd};
+use self::nonsense::{Answer, Nonsense};
+use self::presence::Presence;
+use super::history::Older;
+use super::vigil::Vigilance;
 use super::{Freshness, Phase};
 use crate::api::{
-    ApiError, ListRequest, Recovery, Selection, VersionMatch, WatchRequest, WatchStart,
+    ApiError, ListRequest, Recovery, Selection, Verb, VersionMatch, WatchRequest, WatchStart,
 };
 use crate::object::ResourceVersion;
 use crate::supervision::{Backoff, BackoffOptions};
@@ -14,8 +23,16 @@ use crate::supervision::{Backoff, BackoffOptions};
 const HEALTHY_LIFE: Duration = Duration::from_secs(60);
 /// For so long a server that could not stream a list is not asked to.
 const STREAMING_PAUSE: Duration = Duration::from_secs(3600);
-/// After so much nonsense told to a watch that got no further, its position is not trusted any more.
-const FAILURES_IN_PLACE: u32 = 3;
+/// So many objects are listed at once where pages cost the server nothing.
+const PAGE: u32 = 500;
+/// So much silence of a watch is believed before the server is asked, and up to so much more by chance: bookmarks come
+/// each minute where they come, and many reflectors are not to ask at once.
+const PATIENCE: Duration = Duration::from_secs(75);
+const MORE_PATIENCE: Duration = Duration::from_secs(30);
+/// Within this after it came back, a server is asked how far it has come.
+const VERIFY_WITHIN: Duration = Duration::from_secs(30);
+/// So much longer than it was asked to last a watch may take to end.
+const WATCH_GRACE: Duration = Duration::from_secs(15);
 
 /// Decides what a reflector does next: state × input → effects. Does nothing itself, and reads no clock.
 #[derive(Debug)]
@@ -28,19 +45,24 @@ pub(super) struct Machine {
     streaming: Streaming,
     backoff: Backoff,
     rng: fastrand::Rng,
-    /// Watches that were told nonsense since the last one that got further, or ended cleanly.
-    failures_in_place: u32,
+    /// Told at this position.
+    nonsense: Nonsense,
+    presence: Presence,
+    trust: Trust,
     freshness: Freshness,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub(super) selection: Arc<Selection>,
-    pub(super) page_size: u32,
+    /// How many objects to list at once, if somebody said so.
+    pub(super) page_size: Option<u32>,
     /// A watch is asked to last for this to twice this.
     pub(super) watch_timeout: Duration,
     pub(super) streaming: Streaming,
     pub(super) backoff: BackoffOptions,
+    /// For so long the objects of a kind are kept that is not served any more.
+    pub(super) keep_unserved: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +70,18 @@ enum State {
     Idle,
     Listing,
     StreamingList,
-    OpeningWatch { since: Instant },
-    Watching { since: Instant },
-    Waiting { until: Instant, next: Next },
+    OpeningWatch {
+        since: Instant,
+    },
+    Watching {
+        since: Instant,
+    },
+    /// Asking whether the kind is served.
+    Discovering,
+    Waiting {
+        until: Instant,
+        next: Next,
+    },
     Stopped,
 }
 
@@ -70,6 +101,16 @@ enum Read {
     NotOlderThanPosition,
     /// The newest: the server does not have our position.
     Newest,
+    /// The newest, even if it is older than the cache: the server showed signs of having gone back.
+    NewestEvenIfOlder,
+}
+
+/// Whether the server that answers next is the one that answered before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    Kept,
+    /// It was out of reach: it may have been restored from a backup meanwhile.
+    Lost,
 }
 
 /// Whether lists may be streamed.
@@ -78,52 +119,6 @@ pub(super) enum Streaming {
     Possible,
     NotBefore(Instant),
     Never,
-}
-
-/// What happened.
-#[derive(Debug)]
-pub(super) enum Input {
-    /// The reflector was started, or restarted after a crash. The cache has come up to `position`.
-    Start { position: Option<ResourceVersion> },
-    /// A list has been applied.
-    Listed { resource_version: ResourceVersion },
-    /// A list failed; nothing of it has been applied.
-    ListFailed(ApiError),
-    /// The server answers a watch.
-    WatchOpened,
-    /// A streamed list has been applied; its stream goes on as a watch.
-    InitialEventsEnded { resource_version: ResourceVersion },
-    /// A watch, or a list being streamed, ended. The cache has come up to `position`.
-    WatchEnded { end: WatchEnd, position: Option<ResourceVersion> },
-    /// The child that listed or watched panicked. The cache has come up to `position`.
-    ChildPanicked { panic: String, position: Option<ResourceVersion> },
-    /// The wait is over.
-    WaitOver,
-    /// The actor that applies changes was restarted: changes may be lost.
-    StoreRestarted,
-    /// The reflector is to stop.
-    Stop,
-}
-
-#[derive(Debug)]
-pub(super) enum WatchEnd {
-    Closed,
-    Failed(ApiError),
-    /// No end of the initial events came.
-    NoEndOfInitialEvents,
-}
-
-/// What to do now.
-#[derive(Debug)]
-pub(super) enum Effect {
-    /// Tell everybody what went wrong.
-    Report(ApiError),
-    List(ListRequest),
-    StreamList(WatchRequest),
-    Watch(WatchRequest),
-    Wait(Duration),
-    /// End the child that lists or watches.
-    Abort,
 }
 
 impl Machine {
@@ -135,7 +130,9 @@ impl Machine {
             streaming: settings.streaming,
             backoff: Backoff::new(settings.backoff, rng.fork()),
             rng,
-            failures_in_place: 0,
+            nonsense: Nonsense::default(),
+            presence: Presence::Served,
+            trust: Trust::Kept,
             freshness: Freshness::Unknown,
             settings,
         }
@@ -148,6 +145,7 @@ impl Machine {
             State::StreamingList => Phase::StreamingList,
             State::OpeningWatch { .. } => Phase::OpeningWatch,
             State::Watching { .. } => Phase::Watching,
+            State::Discovering => Phase::Discovering,
             State::Waiting { .. } => Phase::BackingOff,
             State::Stopped => Phase::Stopped,
         }
@@ -176,12 +174,10 @@ impl Machine {
             }
             Input::Listed { resource_version } => {
                 self.synchronised(resource_version);
-                self.freshness = Freshness::Fresh;
                 self.watch(now)
             }
             Input::InitialEventsEnded { resource_version } => {
                 self.synchronised(resource_version);
-                self.freshness = Freshness::Fresh;
                 self.state = State::Watching { since: now };
                 Vec::new()
             }
@@ -214,13 +210,9 @@ impl Machine {
                 State::Waiting { next: Next::Watch, .. } => self.watch(now),
                 _ => Vec::new(),
             },
-            Input::StoreRestarted => {
-                self.leave_watch(now);
-                self.stale("the cache was rebuilt", now);
-                let mut effects = vec![Effect::Abort];
-                effects.extend(self.snapshot(now));
-                effects
-            }
+            Input::Served(answer) => self.served(answer, now),
+            Input::StoreRestarted => self.start_over("the cache was rebuilt", now),
+            Input::Drifted => self.start_over("the cache was found to differ from the server", now),
             Input::Stop => {
                 self.state = State::Stopped;
                 vec![Effect::Abort]
@@ -231,28 +223,81 @@ impl Machine {
     fn synchronised(&mut self, resource_version: ResourceVersion) {
         self.position = Some(resource_version);
         self.read = Read::NotOlderThanPosition;
-        self.failures_in_place = 0;
+        self.nonsense = Nonsense::default();
+        self.presence = Presence::Served;
+        self.trust = Trust::Kept;
+        self.freshness = Freshness::Fresh;
+    }
+
+    fn start_over(&mut self, reason: &str, now: Instant) -> Vec<Effect> {
+        self.leave_watch(now);
+        self.stale(reason, now);
+        let mut effects = vec![Effect::Abort];
+        effects.extend(self.snapshot(now));
+        effects
     }
 
     fn list_failed(&mut self, error: ApiError, now: Instant) -> Vec<Effect> {
+        let verb = self.verb();
         self.stale(&error.to_string(), now);
-        let effects = match error.recovery() {
-            Recovery::Relist | Recovery::ReadNewest if self.asked_for_position() => {
+        let asked_for_position = self.wanted_version().is_some();
+        let mut effects = match &error {
+            ApiError::Expired { .. } if asked_for_position => {
                 self.read = Read::Newest;
+                self.snapshot(now)
+            }
+            ApiError::NotYetServed { .. } if asked_for_position => {
+                self.read = Read::NewestEvenIfOlder;
                 match error.retry_after() {
                     None => self.snapshot(now),
                     Some(delay) => self.wait(delay, Next::Snapshot, now),
                 }
             }
-            _ => {
-                // The whole at once may be what is too much; the newest comes in pages.
-                if matches!(error, ApiError::Timeout { .. } | ApiError::Malformed { .. }) {
-                    self.read = Read::Newest;
-                }
-                self.back_off(error.retry_after(), Next::Snapshot, now)
+            ApiError::Older { .. } => {
+                self.read = Read::NewestEvenIfOlder;
+                self.back_off(&error, Next::Snapshot, now)
             }
+            // The whole at once may be what is too much; the newest comes in pages.
+            ApiError::Timeout { .. } | ApiError::Malformed { .. } if asked_for_position => {
+                self.read = Read::Newest;
+                self.back_off(&error, Next::Snapshot, now)
+            }
+            _ => self.back_off(&error, Next::Snapshot, now),
         };
-        reporting(error, effects)
+        if let ApiError::NotFound { .. } = error {
+            effects.extend(self.miss(now));
+        }
+        reporting(verb, error, effects)
+    }
+
+    /// The kind is not served. Should its objects have been given up, and that got lost, they are again.
+    fn miss(&mut self, now: Instant) -> Option<Effect> {
+        self.presence.miss(now);
+        (self.presence == Presence::Removed).then_some(Effect::Forget)
+    }
+
+    fn served(&mut self, answer: Result<bool, ApiError>, now: Instant) -> Vec<Effect> {
+        if self.state != State::Discovering {
+            return Vec::new();
+        }
+        match answer {
+            Ok(true) => {
+                self.presence = Presence::Served;
+                self.snapshot(now)
+            }
+            Ok(false) => {
+                let is_final = self.presence.deny();
+                let delay = self.backoff.next(now);
+                let mut effects = self.wait(delay, Next::Snapshot, now);
+                if is_final {
+                    self.position = None;
+                    self.read = Read::NotOlderThanPosition;
+                    effects.push(Effect::Forget);
+                }
+                effects
+            }
+            Err(error) => self.list_failed(error, now),
+        }
     }
 
     fn streaming_list_ended(&mut self, end: WatchEnd, now: Instant) -> Vec<Effect> {
@@ -266,7 +311,8 @@ impl Machine {
             WatchEnd::Closed => {
                 self.stale("the stream ended before the list was complete", now);
                 // Should the server never say that a list is complete, a plain list will.
-                return self.back_off(None, Next::PlainList, now);
+                let delay = self.backoff.next(now);
+                return self.wait(delay, Next::PlainList, now);
             }
         };
         match &error {
@@ -290,39 +336,59 @@ impl Machine {
         position: Option<ResourceVersion>,
         now: Instant,
     ) -> Vec<Effect> {
+        let answer = match self.state {
+            State::Watching { .. } => Answer::Begun,
+            _ => Answer::Refused,
+        };
         let lived = self.leave_watch(now);
-        let got_further = position != self.position;
+        if position != self.position || lived >= HEALTHY_LIFE {
+            self.nonsense = Nonsense::default();
+        }
         self.position = position;
         let error = match end {
+            WatchEnd::Closed | WatchEnd::NoEndOfInitialEvents if lived >= HEALTHY_LIFE => {
+                let delay = self.first_delay();
+                return self.wait(delay, Next::Watch, now);
+            }
             WatchEnd::Closed | WatchEnd::NoEndOfInitialEvents => {
-                self.failures_in_place = 0;
-                if lived >= HEALTHY_LIFE {
-                    let delay = self.first_delay();
-                    return self.wait(delay, Next::Watch, now);
-                }
                 self.stale("the watch ended early", now);
-                return self.back_off(None, Next::Watch, now);
+                let delay = self.backoff.next(now);
+                return self.wait(delay, Next::Watch, now);
             }
             WatchEnd::Failed(error) => error,
         };
         self.stale(&error.to_string(), now);
-        self.count_failure(&error, got_further);
+        self.trust_less(&error);
+        let is_enough = self.nonsense.note(&error, answer, now);
         let next = match error.recovery() {
-            Recovery::Retry if self.failures_in_place >= FAILURES_IN_PLACE => Next::Snapshot,
+            Recovery::Retry if is_enough => Next::Snapshot,
             Recovery::Retry | Recovery::Wait => Next::Watch,
-            Recovery::Relist | Recovery::WaitAndRelist => Next::Snapshot,
+            Recovery::Relist | Recovery::WaitAndRelist | Recovery::Mend => Next::Snapshot,
             Recovery::ReadNewest => {
-                self.read = Read::Newest;
+                self.read = Read::NewestEvenIfOlder;
                 Next::Snapshot
             }
         };
-        let effects = if error.recovery() == Recovery::Relist && lived >= HEALTHY_LIFE {
+        let mut effects = if error.recovery() == Recovery::Relist && lived >= HEALTHY_LIFE {
             let delay = self.first_delay();
             self.wait(delay, next, now)
         } else {
-            self.back_off(error.retry_after(), next, now)
+            self.back_off(&error, next, now)
         };
-        reporting(error, effects)
+        if let ApiError::NotFound { .. } = error {
+            effects.extend(self.miss(now));
+        }
+        reporting(Verb::Watch, error, effects)
+    }
+
+    /// A server that could not be reached may be another one when it can.
+    fn trust_less(&mut self, error: &ApiError) {
+        if matches!(
+            error,
+            ApiError::Connection(_) | ApiError::Timeout { .. } | ApiError::Unavailable { .. }
+        ) {
+            self.trust = Trust::Lost;
+        }
     }
 
     /// Says how long a watch lived, however it ended, and lets the backoff know.
@@ -333,23 +399,18 @@ impl Machine {
             _ => Duration::ZERO,
         };
         self.backoff.calm(lived);
+        if lived >= HEALTHY_LIFE {
+            self.trust = Trust::Kept;
+        }
         lived
     }
 
-    /// Counts what a watch was told that made no sense. A server out of reach tells nothing.
-    fn count_failure(&mut self, error: &ApiError, got_further: bool) {
-        let is_nonsense = matches!(
-            error,
-            ApiError::Internal { .. } | ApiError::Malformed { .. } | ApiError::Broken { .. }
-        );
-        if got_further {
-            self.failures_in_place = 0;
-        } else if is_nonsense {
-            self.failures_in_place += 1;
-        }
-    }
-
     fn snapshot(&mut self, now: Instant) -> Vec<Effect> {
+        let keep = self.settings.keep_unserved;
+        if self.position.is_some() && self.presence.is_doubtful(keep, now) {
+            self.state = State::Discovering;
+            return vec![Effect::AskWhetherServed(self.list_request())];
+        }
         if let Streaming::NotBefore(then) = self.streaming
             && now >= then
         {
@@ -360,42 +421,65 @@ impl Machine {
         }
         self.state = State::StreamingList;
         let start = WatchStart::InitialEvents { not_older_than: self.wanted_version() };
-        vec![Effect::StreamList(self.watch_request(start))]
+        vec![self.watch_from(start)]
     }
 
     fn list(&mut self) -> Vec<Effect> {
         self.state = State::Listing;
+        vec![Effect::List { request: self.list_request(), older: self.older() }]
+    }
+
+    fn list_request(&self) -> ListRequest {
         let version = self.wanted_version().map(VersionMatch::NotOlderThan);
         // With a version, paging would make the server read its storage instead of its cache.
-        let limit = version.is_none().then_some(self.settings.page_size);
+        let limit = self.settings.page_size.or(version.is_none().then_some(PAGE));
         let selection = Arc::clone(&self.settings.selection);
-        vec![Effect::List(ListRequest { selection, limit, continue_token: None, version })]
+        ListRequest { selection, limit, continue_token: None, version }
     }
 
     fn watch(&mut self, now: Instant) -> Vec<Effect> {
         let Some(position) = self.position.clone() else { return self.snapshot(now) };
         self.state = State::OpeningWatch { since: now };
-        vec![Effect::Watch(self.watch_request(WatchStart::After(position)))]
+        vec![self.watch_from(WatchStart::After(position))]
     }
 
-    fn watch_request(&mut self, start: WatchStart) -> WatchRequest {
+    fn watch_from(&mut self, start: WatchStart) -> Effect {
         let timeout = self.settings.watch_timeout.mul_f64(1.0 + self.rng.f64());
-        WatchRequest {
-            selection: Arc::clone(&self.settings.selection),
-            start,
-            timeout: Duration::from_secs(timeout.as_secs()),
-            bookmarks: true,
-        }
-    }
-
-    fn asked_for_position(&self) -> bool {
-        self.wanted_version().is_some()
+        let timeout = Duration::from_secs(timeout.as_secs());
+        let vigilance = Vigilance {
+            patience: PATIENCE + MORE_PATIENCE.mul_f64(self.rng.f64()),
+            verify_after: match self.trust {
+                Trust::Kept => None,
+                Trust::Lost => Some(VERIFY_WITHIN.mul_f64(self.rng.f64())),
+            },
+            longest: timeout + WATCH_GRACE,
+        };
+        let selection = Arc::clone(&self.settings.selection);
+        let request = WatchRequest { selection, start, timeout, bookmarks: true };
+        Effect::Watch { request, older: self.older(), vigilance }
     }
 
     fn wanted_version(&self) -> Option<ResourceVersion> {
         match self.read {
             Read::NotOlderThanPosition => self.position.clone(),
-            Read::Newest => None,
+            Read::Newest | Read::NewestEvenIfOlder => None,
+        }
+    }
+
+    fn older(&self) -> Older {
+        match self.read {
+            Read::NotOlderThanPosition | Read::Newest => Older::Refused,
+            Read::NewestEvenIfOlder => Older::Accepted,
+        }
+    }
+
+    /// What is being asked for.
+    fn verb(&self) -> Verb {
+        match self.state {
+            State::StreamingList | State::OpeningWatch { .. } | State::Watching { .. } => {
+                Verb::Watch
+            }
+            _ => Verb::List,
         }
     }
 
@@ -404,9 +488,12 @@ impl Machine {
         Duration::from_secs(1).mul_f64(self.rng.f64())
     }
 
-    fn back_off(&mut self, at_least: Option<Duration>, next: Next, now: Instant) -> Vec<Effect> {
-        let delay = self.backoff.next(now).max(at_least.unwrap_or_default());
-        self.wait(delay, next, now)
+    fn back_off(&mut self, error: &ApiError, next: Next, now: Instant) -> Vec<Effect> {
+        let delay = match error.recovery() {
+            Recovery::Mend => self.backoff.next_at_cap(now),
+            _ => self.backoff.next(now),
+        };
+        self.wait(delay.max(error.retry_after().unwrap_or_default()), next, now)
     }
 
     fn wait(&mut self, delay: Duration, next: Next, now: Instant) -> Vec<Effect> {
@@ -425,10 +512,11 @@ impl Machine {
     }
 }
 
-fn reporting(error: ApiError, effects: Vec<Effect>) -> Vec<Effect> {
-    std::iter::once(Effect::Report(error)).chain(effects).collect()
+fn reporting(verb: Verb, error: ApiError, effects: Vec<Effect>) -> Vec<Effect> {
+    std::iter::once(Effect::Report(verb, error)).chain(effects).collect()
 }
 
 #[cfg(test)]
-#[path = "machine_tests.rs"]
+mod decisions;
+#[cfg(test)]
 mod tests;

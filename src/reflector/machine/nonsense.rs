@@ -1,0 +1,46 @@
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::api::ApiError;
+
+/// After so much nonsense told to watches from one position, it is not trusted any more.
+const ENOUGH: u32 = 3;
+/// For so long a server is asked again that answers with internal errors.
+#[doc(alias = "MaxInternalErrorRetryDuration")]
+const LONG_ENOUGH: Duration = Duration::from_secs(120);
+
+/// What watches from one position were told that makes no sense. A server out of reach tells nothing.
+#[derive(Debug, Default)]
+pub(super) struct Nonsense {
+    told: u32,
+    since: Option<Instant>,
+}
+
+/// Whether the server had begun to answer a watch when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Refused,
+    Begun,
+}
+
+impl Nonsense {
+    /// Takes note of an error. Tells whether the position is to be given up.
+    pub(super) fn note(&mut self, error: &ApiError, answer: Answer, now: Instant) -> bool {
+        let is_told = match error {
+            ApiError::Internal { .. }
+            | ApiError::Malformed { .. }
+            | ApiError::Unexpected { .. } => answer == Answer::Begun,
+            ApiError::Broken { .. } => true,
+            _ => false,
+        };
+        if is_told {
+            self.told += 1;
+        }
+        if is_told || matches!(error, ApiError::Internal { .. }) {
+            let since = *self.since.get_or_insert(now);
+            return self.told >= ENOUGH || now - since >= LONG_ENOUGH;
+        }
+        false
+    }
+}
