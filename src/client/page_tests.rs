@@ -48,6 +48,20 @@ async fn a_list_that_pauses_for_too_long_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_list_that_came_while_nobody_could_read_did_not_pause() {
+    use futures::FutureExt as _;
+    let (sender, body) = futures::channel::mpsc::unbounded();
+    let options = SourceOptions::default();
+    let mut page = Box::pin(read(body.boxed_local(), &options));
+    assert!(page.as_mut().now_or_never().is_none(), "it waits");
+    let whole = r#"{"kind":"PodList","items":[],"metadata":{"resourceVersion":"7"}}"#;
+    sender.unbounded_send(Ok(Bytes::from_static(whole.as_bytes()))).unwrap();
+    drop(sender);
+    tokio::time::advance(options.list_idle_timeout * 2).await;
+    assert_eq!(page.await.unwrap().resource_version, ResourceVersion::new("7"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_list_that_trickles_has_an_end_too() {
     let began = Instant::now();
     let trickle = stream::unfold((), |()| async {

@@ -2,7 +2,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use actix_rt::{Arbiter, ArbiterHandle, System};
-use tokio::sync::oneshot;
+use futures::FutureExt as _;
+use futures::future::select_all;
+use tokio::sync::{oneshot, watch};
 
 /// Where reflectors run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,8 @@ impl Default for Threads {
 pub(super) struct Arbiters {
     place: Place,
     next: AtomicUsize,
+    /// One for each arbiter, closed when it ends.
+    lives: Vec<watch::Receiver<()>>,
 }
 
 #[derive(Debug)]
@@ -50,7 +54,27 @@ impl Arbiters {
             Threads::Own { count } => Place::Own(start(count)),
             Threads::OwnSystem { count } => own_system(count),
         };
-        Self { place, next: AtomicUsize::new(0) }
+        let lives = match &place {
+            Place::Caller => Vec::new(),
+            Place::Own(arbiters) | Place::OwnSystem { arbiters, .. } => {
+                arbiters.iter().map(life).collect()
+            }
+        };
+        Self { place, next: AtomicUsize::new(0), lives }
+    }
+
+    /// Waits until one of the arbiters of reflectors has ended. The caller's is not watched.
+    pub(super) async fn ended(&self) {
+        let ends = self
+            .lives
+            .iter()
+            .cloned()
+            .map(|mut life| async move { while life.changed().await.is_ok() {} }.boxed());
+        let ends: Vec<_> = ends.collect();
+        if ends.is_empty() {
+            return std::future::pending().await;
+        }
+        select_all(ends).await;
     }
 
     /// Runs a function on one of the arbiters of reflectors; none when they are gone.
@@ -90,6 +114,13 @@ impl Arbiters {
             Place::OwnSystem { system, .. } => system.stop(),
         }
     }
+}
+
+/// Ends with an arbiter.
+fn life(arbiter: &ArbiterHandle) -> watch::Receiver<()> {
+    let (sender, life) = watch::channel(());
+    arbiter.spawn(async move { sender.closed().await });
+    life
 }
 
 async fn run_on<T: Send + 'static>(

@@ -25,6 +25,9 @@ pub enum Error {
     /// The runtime has been stopped.
     #[error("the runtime has been stopped")]
     Stopped,
+    /// The arbiters of the runtime were ended by somebody else: nothing is reflected any more.
+    #[error("the threads of the runtime have ended: who stopped the actix system?")]
+    ThreadsEnded,
     /// The runtime was made without a cluster.
     #[error(
         "this runtime has no cluster: use Runtime::new, or Runtime::reflect_from with a source of your own"

@@ -193,7 +193,7 @@ impl Runtime {
         source: SourceFactory<K>,
     ) -> Result<Reflector<K>> {
         options.check(&kind)?;
-        if self.inner.stopped.load(Ordering::Acquire) {
+        if self.is_stopped() {
             return Err(Error::Stopped);
         }
         let key = ReflectorKey {
@@ -261,7 +261,7 @@ impl Runtime {
     /// Runs until SIGTERM or Ctrl-C, then stops. A second signal does not wait for subscribers.
     ///
     /// # Errors
-    /// When signals can not be listened for.
+    /// When signals can not be listened for, and when somebody ends the threads of the reflectors.
     pub async fn run(&self) -> Result<()> {
         shutdown::run(self).await
     }
@@ -269,6 +269,10 @@ impl Runtime {
     /// Stops all reflectors: no more requests at once, then what subscribers handle within the grace period, then all.
     pub async fn stop(&self) {
         self.stop_within(self.inner.grace).await;
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.inner.stopped.load(Ordering::Acquire)
     }
 
     pub(crate) async fn stop_within(&self, grace: Duration) {

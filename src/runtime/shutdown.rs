@@ -5,7 +5,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Error, Result, Runtime};
 
-/// Waits for a signal, then stops; a second one cuts the grace short.
+/// Waits for a signal, then stops; a second one cuts the grace short. Ends when there is nothing left to stop.
 pub(super) async fn run(runtime: &Runtime) -> Result<()> {
     let listen = |kind| {
         signal(kind)
@@ -19,7 +19,13 @@ pub(super) async fn run(runtime: &Runtime) -> Result<()> {
             _ = terminate.recv() => {}
         }
     };
-    signalled().await;
+    tokio::select! {
+        biased;
+        () = signalled() => {}
+        () = runtime.inner.arbiters.ended() => {
+            return if runtime.is_stopped() { Ok(()) } else { Err(Error::ThreadsEnded) };
+        }
+    }
     tracing::info!("stopping; a second signal does not wait for subscribers");
     tokio::select! {
         biased;

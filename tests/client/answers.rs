@@ -69,6 +69,36 @@ async fn a_compressed_list_that_is_cut_short_or_a_bomb_is_an_error() {
     assert!(whole(&error).contains("compressed more than 200:1"), "{error:?}");
 }
 
+/// A server of 1.37 compresses streaming lists; some proxy might do so though nobody asked.
+#[actix::test]
+async fn a_streaming_list_is_read_though_each_flush_is_a_gzip_file_of_its_own() {
+    let event = |event_type: &str, object: serde_json::Value| {
+        format!("{}\n", serde_json::json!({ "type": event_type, "object": object })).into_bytes()
+    };
+    let mut added = pod("b");
+    added["metadata"]["resourceVersion"] = "5".into();
+    let end = serde_json::json!({
+        "kind": "Pod", "apiVersion": "v1",
+        "metadata": { "resourceVersion": "5", "annotations": { "k8s.io/initial-events-end": "true" } },
+    });
+    let (added, end) = (event("ADDED", added), event("BOOKMARK", end));
+    let (first, second) = added.split_at(50);
+    let body = [gzip(first), gzip(second), gzip(&end)].concat();
+    let head = "200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip";
+    let streamed = answer(head, &body);
+    let world = World::gated(Arc::new(move |head| {
+        head.contains("sendInitialEvents").then(|| streamed.clone())
+    }))
+    .await;
+    let cluster = HttpCluster::from_connection(world.connection(Scheme::Http, "127.0.0.1"));
+    let runtime = kubeflect::Runtime::new(cluster);
+    let reflected = runtime.reflect::<Pod>(Options::all()).await.unwrap();
+    reflected.synced_within(crate::support::LONG).await.unwrap();
+    assert_eq!(reflected.store().keys()[0].name(), "b");
+    assert!(!world.front.heads().iter().any(|head| head.contains("limit=")), "nothing was listed");
+    world.stop(runtime).await;
+}
+
 #[actix::test]
 async fn a_body_shorter_than_announced_is_an_error() {
     let mut cut = answer("200 OK", &pods(&["a"]));
@@ -87,11 +117,21 @@ async fn an_encoding_nobody_asked_for_is_an_error() {
 async fn a_redirect_is_never_followed() {
     let world = World::plain().await;
     let elsewhere = world.front.address;
-    let location = format!("302 Found\r\nlocation: http://{elsewhere}/api/v1/pods?token=canary");
-    let error = listed(answer(&location, b"")).await.unwrap_err();
-    assert!(matches!(error, ApiError::Unexpected { code: 302, .. }), "{error:?}");
-    assert!(error.to_string().contains("http://127.0.0.1"), "{error}");
-    assert!(!format!("{error:?}").contains("canary"), "{error:?}");
+    for redirect in [301, 302, 303, 307, 308] {
+        let location =
+            format!("{redirect} Go\r\nlocation: http://{elsewhere}/api/v1/pods?token=canary");
+        let refusal = answer(&location, b"");
+        let redirecting = World::gated(Arc::new(move |_head| Some(refusal.clone()))).await;
+        let connection = redirecting.connection(Scheme::Http, "127.0.0.1");
+        let error = list(connection).await.unwrap_err();
+        assert_eq!(redirecting.front.heads().len(), 1, "asked once");
+        assert!(
+            matches!(error, ApiError::Unexpected { code, .. } if code == redirect),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains("http://127.0.0.1"), "{error}");
+        assert!(!format!("{error:?}").contains("canary"), "{error:?}");
+    }
     assert!(world.front.heads().is_empty());
 }
 

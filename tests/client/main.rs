@@ -2,8 +2,10 @@
 //! that can do what real ones do. On the real clock: a test waits for what it is told, never for time.
 
 mod answers;
+mod broken;
 mod certificates;
 mod credentials;
+mod exhausted;
 mod front;
 mod kubeconfig;
 mod oidc;

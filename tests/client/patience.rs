@@ -8,6 +8,7 @@ use kubeflect::api::ApiError;
 use kubeflect::client::{
     BudgetOptions, Cluster as _, HttpCluster, HttpOptions, ProxyAddress, Request, Scheme,
 };
+use socket2::{Domain, Socket, Type};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
@@ -28,6 +29,33 @@ async fn silent(greeting: &'static [u8]) -> SocketAddr {
         }
     });
     address
+}
+
+/// A port whose queue is full: who connects is not answered. Open as long as these are held.
+fn full() -> (u16, Vec<Socket>) {
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut held = vec![listener];
+    for _ in 0..8 {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        // It is in progress, or it hangs: both fill the queue.
+        socket.connect(&address).ok();
+        held.push(socket);
+    }
+    (address.as_socket().unwrap().port(), held)
+}
+
+#[actix::test]
+async fn a_connection_that_is_not_accepted_ends() {
+    let (port, _held) = full();
+    let options = HttpOptions { connect_timeout: SHORT, ..HttpOptions::default() };
+    let error = list_with(connection(Scheme::Http, "127.0.0.1", port), options).await.unwrap_err();
+    assert!(matches!(error, ApiError::Connection(_)), "{error:?}");
+    let error = whole(&error);
+    assert!(error.contains("did not accept a connection within 100ms"), "{error}");
 }
 
 #[actix::test]

@@ -10,9 +10,11 @@ use kubeflect::client::{
 };
 
 use crate::certificates::{Authority, ClientCertificates};
+use crate::front::read_head;
 use crate::support::{
-    Followed, TestCredentials, World, follow, list, nobody, pod, read, trusting, whole,
+    Followed, TestCredentials, World, connection, follow, list, nobody, pod, read, trusting, whole,
 };
+use tokio::io::AsyncWriteExt as _;
 
 const IGNORED: ClientCertificates = ClientCertificates::Ignored;
 const REQUIRED: ClientCertificates = ClientCertificates::Required;
@@ -53,6 +55,31 @@ async fn a_server_may_go_by_another_name_than_its_address() {
     let mut connection = trusting(world.connection(Scheme::Https, "127.0.0.1"), &authority.pem());
     connection.tls.server_name = Some("kubernetes.default.svc".to_owned());
     follow(world, connection).await;
+}
+
+/// No streams that share a connection, hence none that stops another.
+#[actix::test]
+async fn a_server_that_would_rather_speak_http_2_is_spoken_to_in_http_1() {
+    let authority = Authority::new("test");
+    let mut config = (*authority.server(&["127.0.0.1"], IGNORED)).clone();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serve = async {
+        let (stream, _) = listener.accept().await.unwrap();
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        let mut stream = acceptor.accept(stream).await.unwrap();
+        let agreed = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+        let head = read_head(&mut stream).await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+        (agreed, head)
+    };
+    let connection = connection(Scheme::Https, "127.0.0.1", port);
+    let (listed, (agreed, head)) =
+        futures::join!(list(trusting(connection, &authority.pem())), serve);
+    assert_eq!(listed.unwrap(), (200, b"{}".to_vec()));
+    assert_eq!(agreed.as_deref(), Some(b"http/1.1".as_slice()));
+    assert!(head.starts_with("GET /api/v1/pods HTTP/1.1\r\n"), "{head}");
 }
 
 #[actix::test]
@@ -104,8 +131,8 @@ async fn a_server_without_tls_is_told_apart_from_one_that_is_not_there() {
     let error = whole(&list(connection).await.unwrap_err());
     assert!(error.contains("does not speak TLS"), "{error}");
     let port = nobody().await.port();
-    let connection = crate::support::connection(Scheme::Https, "127.0.0.1", port);
-    let error = whole(&list(trusting(connection, &authority.pem())).await.unwrap_err());
+    let absent = crate::support::connection(Scheme::Https, "127.0.0.1", port);
+    let error = whole(&list(trusting(absent, &authority.pem())).await.unwrap_err());
     assert!(error.contains("can not be reached"), "{error}");
 }
 

@@ -11,7 +11,7 @@ use kubeflect::reflector::Phase;
 use kubeflect::supervision::{MemberState, MemberStatus};
 use kubeflect::{Options, Runtime, RuntimeOptions, Threads};
 
-use crate::support::{World, cached, key, on_a_paused_clock, pod, settle};
+use crate::support::{World, cached, key, on_a_paused_clock, pass, pod, settle, told_why};
 
 /// Whatever happens within this happens; a test that waits longer hangs.
 const LONG: Duration = Duration::from_secs(30);
@@ -31,6 +31,29 @@ fn a_transform_that_panics_costs_its_object_only() {
         settle().await;
         assert_eq!(pods.store().keys(), [key("a"), key("c")]);
         assert!(pods.status().quarantined.objects[&key("bad")].contains("panicked"));
+    });
+}
+
+/// Its clock jumps over all it should have done meanwhile, its connection is long gone, and so is its place in history.
+#[test]
+fn a_process_that_was_stopped_for_twenty_minutes_is_soon_up_to_date() {
+    on_a_paused_clock(async {
+        let world = World::new().pods(&["kept", "gone"]);
+        let (pods, log) = world.follow(Options::all()).await;
+        pass(100).await;
+        world.server.lose_watches();
+        world.delete("gone");
+        world.create("new");
+        world.server.forget_history();
+        let before = world.server.requests().len();
+        tokio::time::advance(Duration::from_secs(20 * 60)).await;
+        pass(10).await;
+        assert_eq!(cached(&pods), world.truth());
+        let mut told = told_why(&log);
+        told.sort();
+        assert_eq!(told, ["added new (Relist)", "deleted gone (Relist)"]);
+        let asked = world.server.requests().len() - before;
+        assert!(asked <= 5, "{asked} requests: what was missed is not made up for");
     });
 }
 
@@ -70,7 +93,11 @@ async fn a_runtime_whose_threads_are_gone_says_so_and_stops_at_once() {
     let runtime = Runtime::with_options(server, options);
     let pods = runtime.reflect::<Pod>(Options::all()).await.unwrap();
     pods.synced_within(LONG).await.unwrap();
+    let running = runtime.clone();
+    let running = tokio::spawn(async move { running.run().await });
     runtime.start_actor(|| StopsTheSystem).await.ok();
+    let error = tokio::time::timeout(LONG, running).await.unwrap().unwrap().unwrap_err();
+    assert!(error.to_string().starts_with("the threads of the runtime have ended"), "{error}");
     let gone = async {
         // Each asks for another kind of cache, so that it is not one there already.
         for size in 1.. {
@@ -84,9 +111,13 @@ async fn a_runtime_whose_threads_are_gone_says_so_and_stops_at_once() {
     let error = tokio::time::timeout(LONG, gone).await.unwrap();
     assert_eq!(error, "the runtime has been stopped");
     assert_eq!(cached(&pods).len(), 1, "what was cached can be read");
-    let actors = pods.status().actors;
     let is_gone = |actor: &MemberStatus| matches!(actor.state, MemberState::Stopped(_));
-    assert!(actors.iter().all(is_gone), "{actors:?}");
+    let all_gone = async {
+        while !pods.status().actors.iter().all(is_gone) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(LONG, all_gone).await.expect("its actors end with their thread");
     tokio::time::timeout(LONG, runtime.stop()).await.unwrap();
     assert_eq!(pods.status().phase, Phase::Stopped);
 }

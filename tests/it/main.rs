@@ -2,6 +2,7 @@
 
 mod audit;
 mod bootstrap;
+mod catalogue;
 mod citizenship;
 mod faults_api;
 mod faults_host;

@@ -206,6 +206,27 @@ mod tests {
         assert_eq!(token(&file).await, "two");
     }
 
+    /// As a kubelet writes: all files of a volume change at once.
+    #[cfg(unix)]
+    #[tokio::test(start_paused = true)]
+    async fn a_token_behind_a_link_is_read_where_the_link_leads_now() {
+        use std::os::unix::fs::symlink;
+        let folder = Folder::new();
+        for (name, content) in [("first", "one"), ("second", "two")] {
+            std::fs::create_dir(folder.path(name)).unwrap();
+            std::fs::write(folder.path(name).join("token"), content).unwrap();
+        }
+        let (data, next) = (folder.path("..data"), folder.path("..data_tmp"));
+        symlink("first", &data).unwrap();
+        symlink("..data/token", folder.path("token")).unwrap();
+        let file = TokenFile::new(folder.path("token"));
+        assert_eq!(token(&file).await, "one");
+        symlink("second", &next).unwrap();
+        std::fs::rename(&next, &data).unwrap();
+        tokio::time::advance(READ_AGAIN_AFTER).await;
+        assert_eq!(token(&file).await, "two");
+    }
+
     #[tokio::test]
     async fn a_file_that_was_never_there_is_an_error() {
         let folder = Folder::new();

@@ -73,6 +73,19 @@ mod tests {
         assert!(matches!(read.as_slice(), [Ok(_)]), "{read:?}");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_came_while_nobody_could_read_has_not_stalled() {
+        use futures::FutureExt as _;
+        let (sender, body) = futures::channel::mpsc::unbounded();
+        let guard = Guard { idle_timeout: Some(Duration::from_secs(30)), length: None };
+        let mut body = guarded(body.boxed_local(), guard, None);
+        assert!(body.next().now_or_never().is_none(), "it waits");
+        sender.unbounded_send(chunk()).unwrap();
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        let read = body.next().await;
+        assert!(matches!(read, Some(Ok(_))), "{read:?}");
+    }
+
     #[tokio::test]
     async fn a_permit_is_given_back_when_the_body_ends() {
         let permits = Arc::new(Semaphore::new(1));

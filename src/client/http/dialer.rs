@@ -112,18 +112,28 @@ impl Route {
     }
 }
 
-/// Tries all addresses of a name. Each gets its share of the time left, so that a dead one leaves some for the next.
 async fn connect(host: &str, port: u16, limit: Duration) -> Result<TcpStream, DialError> {
+    // Asked anew each time: a server may have moved.
+    let resolve = async || Ok(tokio::net::lookup_host((host, port)).await?.collect());
+    connect_to(host, port, limit, resolve).await
+}
+
+/// Tries all addresses of a name. Each gets its share of the time left, so that a dead one leaves some for the next.
+async fn connect_to(
+    host: &str,
+    port: u16,
+    limit: Duration,
+    resolve: impl AsyncFnOnce() -> io::Result<Vec<SocketAddr>>,
+) -> Result<TcpStream, DialError> {
     let to = address(host, port);
     let timed_out =
         || DialError::TimedOut { to: to.clone(), what: "accept a connection", waited: limit };
     let deadline = Instant::now() + limit;
-    let resolved = tokio::time::timeout_at(deadline, tokio::net::lookup_host((host, port))).await;
+    let resolved = tokio::time::timeout_at(deadline, resolve()).await;
     let unresolved = |problem: String| DialError::Resolve { host: host.to_owned(), problem };
-    let resolved = resolved
+    let addresses = resolved
         .map_err(|_elapsed| unresolved(format!("no answer within {limit:?}")))?
         .map_err(|error| unresolved(error.to_string()))?;
-    let addresses: Vec<SocketAddr> = resolved.collect();
     let mut failure = unresolved("it has no address".to_owned());
     for (tried, address) in addresses.iter().enumerate() {
         let untried = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
@@ -203,5 +213,58 @@ mod tests {
         assert!(error.to_string().contains("can not be reached"), "{error}");
         let error = connect("name.invalid", 1, Duration::from_secs(30)).await.unwrap_err();
         assert!(error.to_string().contains("name.invalid"), "{error}");
+    }
+
+    async fn listener() -> (tokio::net::TcpListener, SocketAddr) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
+    #[tokio::test]
+    async fn a_server_that_moved_is_found_where_its_name_leads_now() {
+        let (_here, here) = listener().await;
+        let (_there, there) = listener().await;
+        let unknown = || io::Error::new(io::ErrorKind::NotFound, "no such name");
+        for (answer, expected) in
+            [(Ok(here), Some(here)), (Err(unknown()), None), (Ok(there), Some(there))]
+        {
+            let resolve = async || answer.map(|address| vec![address]);
+            let found = connect_to("name", 443, Duration::from_secs(5), resolve).await;
+            match expected {
+                Some(address) => assert_eq!(found.unwrap().peer_addr().unwrap(), address),
+                None => assert!(matches!(found, Err(DialError::Resolve { .. })), "{found:?}"),
+            }
+        }
+    }
+
+    /// On a paused clock, where waiting takes no time: who can be reached is reached before it goes on.
+    #[tokio::test(start_paused = true)]
+    async fn a_dead_address_leaves_time_for_the_next() {
+        use socket2::{Domain, Socket, Type};
+        let (refusing, refused) = listener().await;
+        drop(refusing);
+        // A port whose queue is full does not answer.
+        let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        full.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        full.listen(0).unwrap();
+        let silent = full.local_addr().unwrap();
+        let waiting = || {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket.connect(&silent).ok();
+            socket
+        };
+        let _waiting: Vec<Socket> = std::iter::repeat_with(waiting).take(8).collect();
+        let (_live, live) = listener().await;
+        let limit = Duration::from_secs(10);
+        for (dead, share) in [(refused, 0), (silent.as_socket().unwrap(), 5)] {
+            let began = Instant::now();
+            let found = connect_to("name", 443, limit, async || Ok(vec![dead, live])).await;
+            assert_eq!(found.unwrap().peer_addr().unwrap(), live);
+            assert_eq!(began.elapsed().as_secs(), share, "half of the time");
+            let alone = connect_to("name", 443, limit, async || Ok(vec![dead])).await;
+            assert!(alone.is_err() && began.elapsed() <= Duration::from_secs(share + 11));
+        }
     }
 }
