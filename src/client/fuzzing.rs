@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::frames::Frames;
-use super::list::{ListDecoder, ListEnvelope, ListLimits};
+use super::list::{Found, ListDecoder, ListEnvelope, ListLimits};
 
 const CAP: usize = 1 << 20;
 
@@ -61,6 +61,7 @@ fn take_apart(bytes: &[u8], size: usize) -> Option<Parts> {
     for piece in bytes.chunks(size.max(1)) {
         decoder.push(piece).ok()?;
         while let Some(item) = decoder.next_item().ok()? {
+            let Found::Item(item) = item else { panic!("nothing here is that large") };
             serde_json::from_str::<&RawValue>(item).ok()?;
             items.push(item.to_owned());
         }

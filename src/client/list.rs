@@ -19,6 +19,8 @@ pub(super) struct ListDecoder {
     scan: ValueScan,
     /// The key of the value being read, as it was written, quotes included.
     key: Vec<u8>,
+    /// The beginning of an item that is too large to be kept.
+    beginning: Vec<u8>,
     /// The document without its items.
     envelope: Vec<u8>,
     items: Items,
@@ -34,6 +36,18 @@ pub(super) struct ListLimits {
     pub(super) envelope: usize,
     pub(super) total: u64,
 }
+
+/// What was found in a list.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found<'a> {
+    /// The JSON of an item.
+    Item(&'a str),
+    /// The beginning of an item larger than the limit.
+    Large(&'a [u8]),
+}
+
+/// So much is kept of an item that is too large: enough to say which it is.
+const BEGINNING: usize = 64 << 10;
 
 /// What stood around the items.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -69,8 +83,6 @@ pub(super) enum ListProblem {
     ItemsNoArray,
     #[error("was cut short after {0} bytes")]
     CutShort(u64),
-    #[error("has an item larger than {0} bytes")]
-    LargeItem(usize),
     #[error("has more than {0} bytes beside its items")]
     LargeEnvelope(usize),
     #[error("is larger than {0} bytes")]
@@ -92,6 +104,8 @@ enum Place {
     FirstItem,
     NextItem,
     Item,
+    /// In an item that is passed over.
+    LargeItem,
     AfterItem,
     End,
 }
@@ -112,6 +126,7 @@ impl ListDecoder {
             place: Place::Outside,
             scan: ValueScan::beginning_with(b'{'),
             key: Vec::new(),
+            beginning: Vec::new(),
             envelope: Vec::new(),
             items: Items::NotSeen,
             received: 0,
@@ -131,24 +146,25 @@ impl ListDecoder {
         Ok(())
     }
 
-    /// The JSON of the next item; none until more bytes come.
-    pub(super) fn next_item(&mut self) -> Result<Option<&str>, ListProblem> {
+    /// The next item; none until more bytes come.
+    pub(super) fn next_item(&mut self) -> Result<Option<Found<'_>>, ListProblem> {
         while let Some(&byte) = self.buffer.get(self.scanned) {
             match self.place {
-                Place::Key | Place::Value | Place::Item => {
+                Place::Key | Place::Value | Place::Item | Place::LargeItem => {
                     let Ok(length) = self.scan.advance(&self.buffer[self.scanned..]) else {
                         self.scanned = self.buffer.len();
                         break;
                     };
                     self.scanned += length;
                     let from = std::mem::replace(&mut self.start, self.scanned);
-                    if self.place == Place::Item {
-                        self.place = Place::AfterItem;
-                        self.check_size(Place::Item, self.scanned - from)?;
-                        let item = std::str::from_utf8(&self.buffer[from..self.scanned]);
-                        return item.map(Some).map_err(|_error| self.no_json());
+                    match self.place {
+                        Place::Item => return self.item(from).map(Some),
+                        Place::LargeItem => {
+                            self.place = Place::AfterItem;
+                            return Ok(Some(Found::Large(&self.beginning)));
+                        }
+                        _ => self.keep(from)?,
                     }
-                    self.keep(from)?;
                 }
                 _ if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') => self.pass(),
                 place => match (place, byte) {
@@ -171,8 +187,33 @@ impl ListDecoder {
                 },
             }
         }
-        self.check_size(self.place, self.scanned - self.start)?;
+        match self.place {
+            Place::Item if self.scanned - self.start > self.limits.item => {
+                self.begin_to_pass_over(self.start);
+                self.place = Place::LargeItem;
+                self.start = self.scanned;
+            }
+            Place::LargeItem => self.start = self.scanned,
+            place => self.check_size(place, self.scanned - self.start)?,
+        }
         Ok(None)
+    }
+
+    /// The item that began at `from` and ends here.
+    fn item(&mut self, from: usize) -> Result<Found<'_>, ListProblem> {
+        self.place = Place::AfterItem;
+        if self.scanned - from > self.limits.item {
+            self.begin_to_pass_over(from);
+            return Ok(Found::Large(&self.beginning));
+        }
+        let item = std::str::from_utf8(&self.buffer[from..self.scanned]);
+        item.map(Found::Item).map_err(|_error| self.no_json())
+    }
+
+    /// Keeps the beginning of what is too large to be kept.
+    fn begin_to_pass_over(&mut self, from: usize) {
+        let kept = (self.scanned - from).min(BEGINNING).min(self.limits.item);
+        self.beginning = self.buffer[from..from + kept].to_vec();
     }
 
     /// What stood around the items, once all bytes have come and every item was taken out.
@@ -259,9 +300,6 @@ impl ListDecoder {
 
     fn check_size(&self, place: Place, length: usize) -> Result<(), ListProblem> {
         match place {
-            Place::Item if length > self.limits.item => {
-                Err(ListProblem::LargeItem(self.limits.item))
-            }
             Place::Key | Place::Value
                 if self.envelope.len() + self.key.len() + length > self.limits.envelope =>
             {

@@ -13,8 +13,11 @@ fn read(text: &[u8], size: usize) -> Result<(Vec<String>, ListEnvelope), ListPro
     let mut items = Vec::new();
     for piece in text.chunks(size) {
         decoder.push(piece)?;
-        while let Some(item) = decoder.next_item()? {
-            items.push(item.to_owned());
+        while let Some(found) = decoder.next_item()? {
+            items.push(match found {
+                Found::Item(item) => item.to_owned(),
+                Found::Large(beginning) => format!("large: {}", String::from_utf8_lossy(beginning)),
+            });
         }
     }
     Ok((items, decoder.finish()?))
@@ -87,8 +90,6 @@ fn what_is_no_list_is_refused_with_its_problem() {
 fn each_part_has_a_cap_that_holds_before_the_part_is_whole() {
     let long = "x".repeat(600);
     for (text, expected) in [
-        (format!(r#"{{"items":[{{"a":"{long}"#), "has an item larger than 512 bytes"),
-        (format!(r#"{{"items":["{long}"]"#), "has an item larger than 512 bytes"),
         (format!(r#"{{"metadata":"{long}"#), "has more than 512 bytes beside its items"),
         (format!(r#"{{"{long}"#), "has more than 512 bytes beside its items"),
         (format!(r#"{{"items":[{}1]"#, "1,".repeat(600_000)), "is larger than 1048576 bytes"),
@@ -173,5 +174,20 @@ proptest! {
             Some((items.ok()?, envelope))
         });
         prop_assert_eq!(parsed, expected(&text));
+    }
+}
+
+#[test]
+fn an_item_above_its_cap_is_passed_over_and_only_its_beginning_is_kept() {
+    let large = format!(r#"{{"name":"l","data":"{}"}}"#, "\\\"]}".repeat(300));
+    let text = format!(r#"{{"kind":"PodList","items":[{{"a":1}},{large},{{"b":2}}]}}"#);
+    let beginning = format!("large: {}", &large[..LIMITS.item]);
+    for size in (1..50).chain([511, 512, 513, 1000, text.len()]) {
+        let (items, _) = read(text.as_bytes(), size).unwrap();
+        assert_eq!(items, [r#"{"a":1}"#, &beginning, r#"{"b":2}"#], "{size}");
+    }
+    for end in (text.len() - 100)..text.len() {
+        let error = read(&text.as_bytes()[..end], 7).unwrap_err();
+        assert_eq!(error, ListProblem::CutShort(end as u64));
     }
 }

@@ -1,6 +1,7 @@
 //! A [`ListerWatcher`](crate::api::ListerWatcher) that speaks the Kubernetes protocol, over any [`Transport`].
 
 mod answer;
+mod beginning;
 mod budget;
 mod budgeted;
 mod config;

@@ -4,9 +4,9 @@ use futures::StreamExt as _;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
-use super::list::{ListDecoder, ListLimits, ListProblem};
+use super::list::{Found, ListDecoder, ListLimits, ListProblem};
 use super::transport::BodyStream;
-use super::{SourceOptions, item};
+use super::{SourceOptions, beginning, item};
 use crate::api::{ApiError, Item, ListPage};
 use crate::object::{Kind, Resource, ResourceVersion};
 
@@ -34,8 +34,11 @@ pub(super) async fn read_page<K: Resource>(
     while let Some(chunk) = next_chunk(&mut body, options, deadline).await? {
         for piece in chunk.chunks(PIECE) {
             decoder.push(piece).map_err(problem)?;
-            while let Some(json) = decoder.next_item().map_err(problem)? {
-                items.push(read_item(json, kind)?);
+            while let Some(found) = decoder.next_item().map_err(problem)? {
+                items.push(match found {
+                    Found::Item(json) => read_item(json, kind)?,
+                    Found::Large(beginning) => large_item(beginning, kind, options.item_cap)?,
+                });
                 slice.count().await;
             }
         }
@@ -72,6 +75,16 @@ fn read_item<K: Resource>(json: &str, kind: &Kind) -> Result<Item<K>, ApiError> 
         )));
     }
     Ok(item)
+}
+
+/// One object that is too large must not cost the others either, if it can be said which it is.
+fn large_item<K>(beginning: &[u8], kind: &Kind, cap: usize) -> Result<Item<K>, ApiError> {
+    let reason = format!("it is larger than {cap} bytes");
+    beginning::report(beginning, kind, reason).map(Item::Undecodable).ok_or_else(|| {
+        ApiError::malformed(format!(
+            "the list of {kind} has an item larger than {cap} bytes that can not be named"
+        ))
+    })
 }
 
 fn malformed(kind: &Kind, problem: &ListProblem) -> ApiError {

@@ -170,6 +170,18 @@ pub(super) struct SubscriberCounters {
     pub(super) state: Mutex<SubscriberStatus>,
 }
 
+impl Freshness {
+    /// Nothing is stale before the first list.
+    pub(super) fn spoil(&mut self, reason: &str, now: Instant) {
+        let since = match self {
+            Self::Unknown => return,
+            Self::Fresh => now,
+            Self::Stale { since, .. } => *since,
+        };
+        *self = Self::Stale { since, reason: reason.to_owned() };
+    }
+}
+
 impl Quarantined {
     /// No more reasons are kept: a status has to stay readable.
     pub const KEPT: usize = 100;
@@ -220,6 +232,7 @@ impl<K> Shared<K> {
     }
 
     pub(super) fn status(&self, actors: Vec<MemberStatus>) -> ReflectorStatus {
+        self.notice_the_dead(&actors);
         let progress = self.progress.borrow().clone();
         let is_failed =
             actors.iter().any(|actor| matches!(actor.state, MemberState::Escalated { .. }));
@@ -244,6 +257,21 @@ impl<K> Shared<K> {
                 .map(|counters| lock(&counters.state).clone())
                 .collect(),
         }
+    }
+}
+
+impl<K> Shared<K> {
+    /// Should the thread of the actors have ended, none of them could say so.
+    fn notice_the_dead(&self, actors: &[MemberStatus]) {
+        let is_over = |actor: &MemberStatus| matches!(actor.state, MemberState::Stopped(_));
+        self.progress.send_if_modified(|progress| {
+            let is_news = progress.phase != Phase::Stopped && actors.iter().any(is_over);
+            if is_news {
+                progress.phase = Phase::Stopped;
+                progress.freshness.spoil("its thread ended", Instant::now());
+            }
+            is_news
+        });
     }
 }
 

@@ -20,7 +20,7 @@ use super::messages::{BeginEpoch, Epoch, Forget, InitialEventsEnded, Restarted, 
 use super::status::Shared;
 use super::vigil::Vigilance;
 use super::watcher::{Route, Watcher};
-use super::{Condition, ErrorHandler};
+use super::{Condition, ErrorHandler, Phase};
 use crate::api::{ApiError, ListRequest, ListerWatcher, Selection, Verb, WatchRequest};
 use crate::object::{Resource, ResourceVersion};
 use crate::supervision::{self, Child, ExitReason, Faults};
@@ -57,9 +57,6 @@ pub(super) enum Outcome {
 
 impl<K: Resource> Supervisor<K> {
     pub(super) fn step(&mut self, input: Input, context: &mut Context<Self>) {
-        if let Input::WatchOpened | Input::InitialEventsEnded { .. } = &input {
-            self.shared.progress.send_modify(|progress| progress.condition = None);
-        }
         let effects = self.machine.step(input, Instant::now());
         self.show_progress();
         for effect in effects {
@@ -230,6 +227,9 @@ impl<K: Resource> Supervisor<K> {
     fn show_progress(&self) {
         self.shared.progress.send_modify(|progress| {
             progress.phase = self.machine.phase();
+            if self.machine.phase() == Phase::Watching {
+                progress.condition = None;
+            }
             progress.freshness = self.machine.freshness().clone();
             progress.next_attempt = self.machine.next_attempt();
         });

@@ -21,7 +21,7 @@ pub use self::error::{Error, Result};
 use crate::api::ListerWatcher;
 use crate::object::{Kind, Resource, StaticKind};
 use crate::reflector::{
-    self, Condition, Control, NotSynced, Options, Reflector, ReflectorStatus, SourceFactory,
+    self, Condition, Control, NotSynced, Options, Phase, Reflector, ReflectorStatus, SourceFactory,
 };
 
 /// All reflectors of one cluster in this process.
@@ -238,10 +238,11 @@ impl Runtime {
         self.controls().iter().map(|control| control.status()).collect()
     }
 
-    /// Whether every reflector has applied its first list, and why not.
+    /// Whether every reflector has applied its first list and goes on, and why not.
     pub fn readiness(&self) -> Vec<(Kind, std::result::Result<(), Option<Condition>>)> {
         let ready = |status: ReflectorStatus| {
-            let ready = if status.synced { Ok(()) } else { Err(status.condition) };
+            let is_alive = status.phase != Phase::Stopped;
+            let ready = if status.synced && is_alive { Ok(()) } else { Err(status.condition) };
             (status.kind, ready)
         };
         self.status().into_iter().map(ready).collect()
@@ -291,7 +292,7 @@ impl Runtime {
 }
 
 fn is_stopped(control: &Arc<dyn Control>) -> bool {
-    control.status().phase == reflector::Phase::Stopped
+    control.status().phase == Phase::Stopped
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

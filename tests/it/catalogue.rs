@@ -9,10 +9,6 @@ const FAULTS: u32 = 88;
 const LATER: &str = "real cluster suite (tests/cluster): ";
 /// The rows that do.
 const LATER_ROWS: [u32; 1] = [85];
-/// The place of a test that is still to be written.
-const OWED: &str = "tests/it/TODO::fault_";
-/// The rows that have such a place. To be emptied, and then to stay so.
-const OWED_ROWS: [u32; 1] = [26];
 
 /// One line of the catalogue.
 struct Row {
@@ -26,7 +22,7 @@ impl Row {
     /// The tests it names, as file and function.
     fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         let quoted = self.tests.split('`').skip(1).step_by(2);
-        quoted.filter(|name| !name.starts_with(OWED)).filter_map(|name| name.split_once("::"))
+        quoted.filter_map(|name| name.split_once("::"))
     }
 }
 
@@ -61,7 +57,7 @@ fn every_fault_is_in_the_catalogue_once() {
 
 #[test]
 fn every_fault_has_a_test() {
-    for row in rows().iter().filter(|row| !OWED_ROWS.contains(&row.number)) {
+    for row in rows() {
         assert!(row.named().next().is_some(), "{}: {}", row.number, row.fault);
     }
 }
@@ -90,11 +86,7 @@ fn has_test(text: &str, function: &str, is_benchmark: bool) -> bool {
 }
 
 #[test]
-fn what_is_owed_or_left_to_a_later_suite_is_counted() {
+fn what_is_left_to_a_later_suite_is_counted() {
     assert_eq!(rows_with(LATER), LATER_ROWS.into());
     assert_eq!(rows_with("tests/cluster"), LATER_ROWS.into(), "in these words");
-    assert_eq!(rows_with(OWED), OWED_ROWS.into());
-    for row in OWED_ROWS {
-        assert!(rows_with(&format!("{OWED}{row:02}`")).contains(&row), "{row}");
-    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix::{Actor, Context};
 use k8s_openapi::api::core::v1::Pod;
 use kubeflect::embedded::ApiServer;
-use kubeflect::reflector::Phase;
+use kubeflect::reflector::{Freshness, Phase};
 use kubeflect::supervision::{MemberState, MemberStatus};
 use kubeflect::{Options, Runtime, RuntimeOptions, Threads};
 
@@ -118,8 +118,11 @@ async fn a_runtime_whose_threads_are_gone_says_so_and_stops_at_once() {
         }
     };
     tokio::time::timeout(LONG, all_gone).await.expect("its actors end with their thread");
+    let status = pods.status();
+    assert_eq!(status.phase, Phase::Stopped);
+    assert!(matches!(status.freshness, Freshness::Stale { .. }), "{:?}", status.freshness);
+    assert!(runtime.readiness().iter().all(|(_, ready)| ready.is_err()));
     tokio::time::timeout(LONG, runtime.stop()).await.unwrap();
-    assert_eq!(pods.status().phase, Phase::Stopped);
 }
 
 #[test]

@@ -400,3 +400,32 @@ fn what_is_no_list_or_too_large_empties_nothing() {
         });
     }
 }
+
+#[test]
+fn an_object_that_grew_too_large_is_quarantined_and_costs_no_other() {
+    for streaming in [StreamingLists::WherePossible, StreamingLists::Never] {
+        on_a_paused_clock(async {
+            let world = World::new().pods(&["a", "grows"]);
+            let (pods, log) = world.follow(Options::all().streaming_lists(streaming)).await;
+            let before = cached(&pods);
+            let mut grown = crate::support::pod("grows");
+            grown["spec"]["containers"][0]["args"] = serde_json::json!(["x".repeat(17 << 20)]);
+            world.server.apply(grown).unwrap();
+            world.touch("a");
+            pass(120).await;
+            assert_eq!(told_why(&log), ["updated a (Relist)"]);
+            assert_eq!(cached(&pods)["default/grows"], before["default/grows"], "as it was last");
+            let quarantined = pods.status().quarantined;
+            let reason = &quarantined.objects[&key("grows")];
+            assert!(reason.contains("larger than 16777216 bytes"), "{reason}");
+
+            world.touch("a");
+            settle().await;
+            assert_eq!(told_why(&log), ["updated a (Watch)"], "the others flow");
+            world.touch("grows");
+            settle().await;
+            assert_eq!(told_why(&log), ["updated grows (Watch)"], "and so does it when it shrinks");
+            assert!(pods.status().quarantined.is_empty());
+        });
+    }
+}

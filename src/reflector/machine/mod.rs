@@ -214,6 +214,7 @@ impl Machine {
             Input::StoreRestarted => self.start_over("the cache was rebuilt", now),
             Input::Drifted => self.start_over("the cache was found to differ from the server", now),
             Input::Stop => {
+                self.stale("it was stopped", now);
                 self.state = State::Stopped;
                 vec![Effect::Abort]
             }
@@ -501,14 +502,8 @@ impl Machine {
         vec![Effect::Wait(delay)]
     }
 
-    /// Nothing is stale before the first list.
     fn stale(&mut self, reason: &str, now: Instant) {
-        let since = match &self.freshness {
-            Freshness::Unknown => return,
-            Freshness::Fresh => now,
-            Freshness::Stale { since, .. } => *since,
-        };
-        self.freshness = Freshness::Stale { since, reason: reason.to_owned() };
+        self.freshness.spoil(reason, now);
     }
 }
 

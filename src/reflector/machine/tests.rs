@@ -805,6 +805,7 @@ fn whatever_interrupts_a_watch_makes_it_stale_and_says_why() {
         (failed(error(410), "7"), "resource version expired"),
         (panicked("7"), "lister or watcher broke down: text"),
         (Input::StoreRestarted, "the cache was rebuilt"),
+        (Input::Stop, "it was stopped"),
     ] {
         let mut play = Play::watching();
         play.step(input);
