@@ -12,6 +12,17 @@ use crate::object::{ObjectKey, Resource, ResourceVersion, is_same_object};
 #[derive(Debug)]
 pub struct Indexer<K> {
     current: Snapshot<K>,
+    sameness: Sameness,
+}
+
+/// What two states of an object with the same uid and version are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sameness {
+    /// The same.
+    #[default]
+    ByVersion,
+    /// Possibly others: the server gave the version out a second time, after its history had gone back.
+    Unknown,
 }
 
 /// What a change did to the cache.
@@ -43,7 +54,7 @@ pub enum Transition<K> {
 
 impl<K> Default for Indexer<K> {
     fn default() -> Self {
-        Self { current: Snapshot::default() }
+        Self { current: Snapshot::default(), sameness: Sameness::default() }
     }
 }
 
@@ -57,7 +68,7 @@ impl<K> Deref for Indexer<K> {
 
 impl<K> From<Snapshot<K>> for Indexer<K> {
     fn from(current: Snapshot<K>) -> Self {
-        Self { current }
+        Self { current, sameness: Sameness::default() }
     }
 }
 
@@ -135,6 +146,11 @@ impl<K: Resource> Indexer<K> {
         transitions
     }
 
+    /// Says what the same version of an object means from now on.
+    pub fn set_sameness(&mut self, sameness: Sameness) {
+        self.sameness = sameness;
+    }
+
     /// Says which of the server's versions this state is.
     pub fn set_resource_version(&mut self, resource_version: Option<ResourceVersion>) {
         self.current.resource_version = resource_version;
@@ -152,6 +168,7 @@ impl<K: Resource> Indexer<K> {
 
     fn insert(&mut self, key: ObjectKey, cached: Option<Arc<K>>, new: Arc<K>) -> Transition<K> {
         if let Some(old) = &cached
+            && self.sameness == Sameness::ByVersion
             && is_same_state(old, &new)
         {
             return Transition::Unchanged;
@@ -207,14 +224,11 @@ impl<K> Index<K> {
     }
 }
 
-/// Whether an event tells of a state before the cached one, of the same object.
+/// Whether an event tells of a state before the cached one, of this object or an earlier one of its name.
 fn is_older<K: Resource>(event: &Arc<K>, cached: Option<&Arc<K>>) -> bool {
     let version = |object: &Arc<K>| object.resource_version().and_then(ResourceVersion::new);
-    cached.is_some_and(|cached| {
-        let versions = version(event).zip(version(cached));
-        is_same_object(&**cached, &**event)
-            && versions.is_some_and(|(event, cached)| event < cached)
-    })
+    let versions = version(event).zip(cached.and_then(version));
+    versions.is_some_and(|(event, cached)| event < cached)
 }
 
 /// Objects without a version can not be compared: they count as changed.

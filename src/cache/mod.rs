@@ -10,6 +10,6 @@ mod store;
 
 pub use self::delta::{Change, Delta, Deltas, Refusal, Transform, TransformError};
 pub use self::delta_fifo::{DeltaFifo, Discipline, Popped, Position};
-pub use self::indexer::{Indexer, Transition};
+pub use self::indexer::{Indexer, Sameness, Transition};
 pub use self::snapshot::{Difference, IndexConflict, IndexFn, Snapshot, UnknownIndex};
 pub use self::store::{Store, StoreWriter};

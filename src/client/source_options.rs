@@ -22,7 +22,7 @@ pub struct SourceOptions {
     pub envelope_cap: usize,
     /// How large one watch event may be, in bytes. 16 MiB: client-go's limit.
     pub event_cap: usize,
-    /// How long a watch is waited for beyond the end it asked for. 15 s.
+    /// How long a watch is waited for beyond the end it asked for. 15 s, and a reflector waits no longer than that.
     pub watch_grace: Duration,
 }
 

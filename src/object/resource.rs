@@ -47,7 +47,7 @@ pub trait Resource: Send + Sync + Sized + 'static {
     /// When the JSON is not such an object.
     fn decode(json: &[u8], kind: &Kind) -> Result<Self, DecodeError>;
 
-    /// The labels, for selecting from the cache.
+    /// The labels, for selecting from the cache. None if the type does not keep them.
     fn labels(&self) -> Option<&BTreeMap<String, String>> {
         None
     }
@@ -128,7 +128,8 @@ where
     }
 
     fn labels(&self) -> Option<&BTreeMap<String, String>> {
-        self.meta().labels.as_ref()
+        static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
+        Some(self.meta().labels.as_ref().unwrap_or(&NO_LABELS))
     }
 
     fn stated_type(&self) -> Option<(&str, &str)> {

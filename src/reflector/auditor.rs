@@ -2,10 +2,12 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{
     Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, WrapFuture as _,
 };
+use tokio::time::timeout;
 
 use super::status::{Shared, lock};
 use crate::api::{ApiError, Identity, ListRequest, ListerWatcher, Selection, VersionMatch};
@@ -15,6 +17,12 @@ use crate::supervision::Faults;
 
 /// So many names and versions are asked for at once.
 const PAGE: u32 = 500;
+/// A source that takes longer over one page will never answer.
+const LONGEST_PAGE: Duration = Duration::from_secs(600);
+/// After so many objects others on the arbiter get a turn.
+const SLICE: usize = 1024;
+
+const NOT_CACHED: &str = "is on the server but not cached";
 
 /// Compares the cache with the server once, at the version of the cache. Then it is done.
 pub(super) struct Auditor<K: Resource> {
@@ -28,7 +36,7 @@ pub(super) struct Auditor<K: Resource> {
 /// What an audit gave.
 #[derive(Debug)]
 pub(super) enum Audited {
-    /// How the first objects that differ do, and how many they are.
+    /// How each object that differs does.
     Compared(Vec<String>),
     /// The server could not be asked about that version.
     Skipped(ApiError),
@@ -46,18 +54,21 @@ impl<K: Resource> Actor for Auditor<K> {
             let Some(version) = snapshot.resource_version().cloned() else {
                 return Audited::Skipped(ApiError::malformed("nothing has been listed"));
             };
-            match identities(&*source, selection, version).await {
-                Ok(listed) => {
-                    // What can not be read is reported elsewhere.
-                    let quarantined = lock(&shared.quarantine).objects.clone();
-                    let mut differences = differences(&snapshot, listed);
-                    differences.retain(|(key, _)| !quarantined.contains_key(key));
-                    Audited::Compared(
-                        differences.into_iter().map(|(key, how)| format!("{key} {how}")).collect(),
-                    )
-                }
-                Err(error) => Audited::Skipped(error),
+            let quarantined_before = lock(&shared.quarantine).clone();
+            let listed = match identities(&*source, selection, version).await {
+                Ok(listed) => listed,
+                Err(error) => return Audited::Skipped(error),
+            };
+            let mut differences = differences(&snapshot, listed).await;
+            // What can not be read is reported elsewhere.
+            for quarantined in [&quarantined_before, &lock(&shared.quarantine)] {
+                differences.retain(|(key, how)| {
+                    let may_be_unreadable = quarantined.others > 0 && *how == NOT_CACHED;
+                    !may_be_unreadable && !quarantined.objects.contains_key(key)
+                });
             }
+            let written = differences.into_iter().map(|(key, how)| format!("{key} {how}"));
+            Audited::Compared(written.collect())
         };
         context.spawn(work.into_actor(self).map(|audited, auditor, context| {
             auditor.outcome.set(Some(audited));
@@ -80,7 +91,8 @@ async fn identities<K: Resource>(
     };
     let mut listed = Vec::new();
     loop {
-        let page = source.identities(request.clone()).await?;
+        let page = timeout(LONGEST_PAGE, source.identities(request.clone())).await;
+        let page = page.unwrap_or(Err(ApiError::Timeout { waited: LONGEST_PAGE }))?;
         if page.resource_version.as_ref() != Some(&version) {
             return Err(ApiError::malformed(
                 "the server lists another version than it was asked for",
@@ -95,14 +107,17 @@ async fn identities<K: Resource>(
 }
 
 /// How the cache differs from what the server had at its version, object by object.
-fn differences<K: Resource>(
+async fn differences<K: Resource>(
     cache: &Snapshot<K>,
     listed: Vec<Identity>,
 ) -> Vec<(ObjectKey, &'static str)> {
     let mut listed: BTreeMap<ObjectKey, Identity> =
         listed.into_iter().map(|identity| (identity.key.clone(), identity)).collect();
     let mut differences = Vec::new();
-    for (key, object) in cache.iter() {
+    for (number, (key, object)) in cache.iter().enumerate() {
+        if number % SLICE == SLICE - 1 {
+            tokio::task::yield_now().await;
+        }
         let Some(identity) = listed.remove(key) else {
             differences.push((key.clone(), "is cached but not on the server"));
             continue;
@@ -118,7 +133,7 @@ fn differences<K: Resource>(
             differences.push((key.clone(), "has another version on the server"));
         }
     }
-    differences.extend(listed.into_keys().map(|key| (key, "is on the server but not cached")));
+    differences.extend(listed.into_keys().map(|key| (key, NOT_CACHED)));
     differences
 }
 
@@ -149,8 +164,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_way_to_differ_is_found() {
+    #[tokio::test]
+    async fn every_way_to_differ_is_found() {
         let mut cache = Indexer::default();
         let cached = ["same", "gone", "replaced", "missed"].map(|name| pod(name, "u", "1"));
         cache.replace_all(cached.to_vec(), &BTreeSet::new(), ResourceVersion::new("5"));
@@ -160,7 +175,7 @@ mod tests {
             identity("missed", "u", "2"),
             identity("new", "u", "4"),
         ];
-        let found = differences(&cache.snapshot(), listed);
+        let found = differences(&cache.snapshot(), listed).await;
         let found: Vec<String> = found.iter().map(|(key, how)| format!("{key} {how}")).collect();
         assert_eq!(
             found,

@@ -9,33 +9,28 @@ use futures::future::LocalBoxFuture;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::machine::WatchEnd;
-use super::vigil::{Check, Due, Vigil};
-use crate::api::{ApiError, ListRequest, ListerWatcher, Selection};
-use crate::cache::Store;
+use super::vigil::{Check, Doubt, Due, Verdict, Vigil, fell_silent};
+use super::watcher::Route;
+use crate::api::{ApiError, ListRequest, Selection};
 use crate::object::{Resource, ResourceVersion};
 
-/// A server that takes longer to say how far it has come is as good as gone.
-const ANSWER: Duration = Duration::from_secs(30);
+/// A server that takes longer to say how far it has come is as good as gone. Part of it may be spent on waiting for our
+/// own turn.
+const LONGEST_ANSWER: Duration = Duration::from_secs(45);
 
 /// Keeps a vigil over a watch: waits with it, and asks the server when that is due.
 pub(super) struct Care<K: Resource> {
     pub(super) vigil: Vigil,
-    source: Rc<dyn ListerWatcher<K>>,
+    route: Rc<Route<K>>,
     selection: Arc<Selection>,
-    store: Store<K>,
     asked: Option<(Check, Answer)>,
 }
 
 type Answer = LocalBoxFuture<'static, Result<Option<ResourceVersion>, ApiError>>;
 
 impl<K: Resource> Care<K> {
-    pub(super) fn new(
-        vigil: Vigil,
-        source: Rc<dyn ListerWatcher<K>>,
-        selection: Arc<Selection>,
-        store: Store<K>,
-    ) -> Self {
-        Self { vigil, source, selection, store, asked: None }
+    pub(super) fn new(vigil: Vigil, route: Rc<Route<K>>, selection: Arc<Selection>) -> Self {
+        Self { vigil, route, selection, asked: None }
     }
 
     /// Waits for something the watch is to bring, for as long as the watch can be believed in.
@@ -49,7 +44,6 @@ impl<K: Resource> Care<K> {
         let mut awaited = pin!(awaited);
         loop {
             let (at, due) = self.vigil.due();
-            let is_asked = self.asked.is_some();
             let answer = async {
                 match &mut self.asked {
                     Some((_, answer)) => answer.await,
@@ -61,30 +55,36 @@ impl<K: Resource> Care<K> {
                 biased;
                 value = &mut awaited => return Ok(value),
                 newest = answer => {
-                    let ended = self.asked.take().and_then(|(check, _)| {
-                        self.vigil.judge(check, newest, Instant::now())
-                    });
-                    if let Some(end) = ended {
-                        return Err(end);
+                    let Some((check, _)) = self.asked.take() else { continue };
+                    match self.vigil.judge(check, newest, Instant::now()) {
+                        Verdict::GoOn => {}
+                        Verdict::Proven => self.route.tell_heard().await,
+                        Verdict::End(end) => return Err(end),
                     }
                 }
-                () = sleep_until(at), if !(is_asked && due == Due::Check) => match due {
-                    Due::Check => self.ask(),
-                    Due::GiveUp | Due::End => return Err(Vigil::end(due)),
+                () = sleep_until(at) => match due {
+                    Due::Check(doubt) => self.ask(doubt),
+                    Due::Overdue => {
+                        self.vigil.told_overdue();
+                        self.route.tell_overdue().await;
+                    }
+                    Due::GiveUp => return Err(fell_silent()),
+                    Due::End => return Err(WatchEnd::Closed),
                 },
             }
         }
     }
 
-    fn ask(&mut self) {
-        let position = self.store.snapshot().resource_version().cloned();
+    fn ask(&mut self, doubt: Doubt) {
+        let position = self.route.shared.store.snapshot().resource_version().cloned();
         let selection = Arc::clone(&self.selection);
         let request = ListRequest { selection, limit: Some(1), ..ListRequest::default() };
-        let page = timeout(ANSWER, self.source.identities(request));
+        let page = timeout(LONGEST_ANSWER, self.route.source.identities(request));
         let answer = async {
-            let page = page.await.map_err(|_elapsed| ApiError::Timeout { waited: ANSWER })?;
+            let page = page.await;
+            let page = page.map_err(|_elapsed| ApiError::Timeout { waited: LONGEST_ANSWER })?;
             Ok(page?.resource_version)
         };
-        self.asked = Some((self.vigil.check(position), answer.boxed_local()));
+        self.asked = Some((self.vigil.check(doubt, position), answer.boxed_local()));
     }
 }

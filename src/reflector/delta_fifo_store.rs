@@ -18,7 +18,7 @@ use super::status::{Oddities, Quarantined, Shared, lock};
 use super::{Cause, ResourceEvent};
 use crate::api::{Item, Undecodable, WatchEvent};
 use crate::cache::{
-    DeltaFifo, Discipline, IndexConflict, Indexer, Refusal, StoreWriter, Transform,
+    DeltaFifo, Discipline, IndexConflict, Indexer, Refusal, Sameness, StoreWriter, Transform,
 };
 use crate::object::{Resource, ResourceVersion};
 use crate::supervision::Faults;
@@ -106,18 +106,21 @@ impl<K: Resource> DeltaFifoStore<K> {
             Turn::Late if is_bookmark => self.odd(|odd| odd.late_bookmarks += 1),
             Turn::Late => {
                 self.odd(|odd| odd.late_events += 1);
-                if self.can_tell_news(&event) {
+                if self.is_news(&event) {
                     self.queue_event(event);
                 }
             }
+            Turn::Listed => self.odd(|odd| odd.late_events += 1),
             Turn::Risen => self.odd(|odd| odd.resurrections += 1),
         }
     }
 
-    /// Whether the cache knows what is news of the object, and what is not: not if a transform left no version.
-    fn can_tell_news(&self, event: &WatchEvent<K>) -> bool {
+    /// Whether a late event tells something new of its object. Where a transform left no version it can not be told.
+    fn is_news(&self, event: &WatchEvent<K>) -> bool {
         let cached = event.item().and_then(Item::key).and_then(|key| self.indexer.get(&key));
-        cached.is_none_or(|cached| cached.resource_version().is_some())
+        let Some(cached) = cached else { return true };
+        let cached = cached.resource_version().and_then(ResourceVersion::new);
+        event.resource_version().zip(cached).is_some_and(|(told, cached)| told >= cached)
     }
 
     fn odd(&self, count: impl FnOnce(&mut Oddities)) {
@@ -209,6 +212,7 @@ impl<K: Resource> DeltaFifoStore<K> {
             Course::GoesOn => Cause::InitialList,
         };
         if course == Course::Rewound {
+            self.indexer.set_sameness(Sameness::Unknown);
             self.odd(|odd| odd.rewinds += 1);
             tracing::warn!(kind = %self.shared.kind, version = %resource_version, "the server's history went back");
         }
@@ -221,7 +225,9 @@ impl<K: Resource> DeltaFifoStore<K> {
         // What could not be read before may be readable, or gone, by now.
         *lock(&self.shared.quarantine) = Quarantined::default();
         unreadable.iter().for_each(|report| self.quarantine(report));
-        let kept = unreadable.into_iter().filter_map(|report| report.key).collect();
+        // What was cached of them stays, unless that is of another history.
+        let kept = unreadable.into_iter().filter_map(|report| report.key);
+        let kept = kept.filter(|_| self.listing != Cause::Rewind).collect();
         let refusals = self.fifo.replace(objects, kept, resource_version, &self.indexer);
         refusals.into_iter().for_each(|refusal| self.quarantine(&refusal.into()));
     }
@@ -250,6 +256,8 @@ impl<K: Resource> DeltaFifoStore<K> {
         if events.is_empty() && self.indexer.generation() == self.shown {
             return None;
         }
+        self.indexer.set_sameness(Sameness::ByVersion);
+        self.listing = Cause::Relist;
         let before = mem::replace(&mut self.shown, self.indexer.generation());
         self.writer.publish(self.indexer.snapshot());
         if self.fifo.has_synced() {
@@ -334,9 +342,10 @@ impl<K: Resource> Handler<Forget> for DeltaFifoStore<K> {
 
     fn handle(&mut self, _: Forget, _: &mut Context<Self>) -> Self::Result {
         self.hit("Forget");
-        self.history = History::default();
-        self.listing = Cause::Relist;
-        self.replace(Staged::default(), None);
+        if !self.indexer.is_empty() || self.history.position().is_some() {
+            self.history = History::default();
+            self.replace(Staged::default(), None);
+        }
         self.drain()
     }
 }

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use crate::api::{Item, Selection, Undecodable, WatchEvent};
 use crate::object::{Kind, LabelSelector, Resource};
 
-/// Lets in only what was asked for: a source may be anybody's, and a server may ignore a selector it does not know.
+/// Keeps out what was not asked for, as far as that can be seen: a source may be anybody's, and a server may ignore a
+/// selector. Of fields the server alone can tell, and of labels a type that does not keep them can not.
 #[derive(Debug)]
 pub(super) struct Gate {
     kind: Kind,
@@ -22,8 +23,11 @@ impl Gate {
     pub(super) fn pass<K: Resource>(&self, event: WatchEvent<K>) -> WatchEvent<K> {
         match event.checked(&self.kind) {
             WatchEvent::Added(item) => WatchEvent::Added(self.selected(item)),
-            WatchEvent::Modified(item) => WatchEvent::Modified(self.selected(item)),
-            // It left the selection, so its labels may be any.
+            WatchEvent::Modified(item) => match self.in_place(item) {
+                item if self.has_labels(&item) => WatchEvent::Modified(item),
+                // It left the selection.
+                item => WatchEvent::Deleted(item),
+            },
             WatchEvent::Deleted(item) => WatchEvent::Deleted(self.in_place(item)),
             event @ (WatchEvent::Bookmark { .. } | WatchEvent::Unknown { .. }) => event,
         }
@@ -31,12 +35,17 @@ impl Gate {
 
     fn selected<K: Resource>(&self, item: Item<K>) -> Item<K> {
         let item = self.in_place(item);
-        let (Item::Object(object), Some(selector)) = (&item, &self.labels) else { return item };
-        // A type without labels can not be judged by them.
-        if object.labels().is_none_or(|labels| selector.matches(Some(labels))) {
-            return item;
+        match &self.labels {
+            Some(selector) if !self.has_labels(&item) => {
+                foreign(&item, &format!("its labels are not those of {selector}"))
+            }
+            _ => item,
         }
-        foreign(&item, &format!("its labels are not those of {selector}"))
+    }
+
+    fn has_labels<K: Resource>(&self, item: &Item<K>) -> bool {
+        let (Item::Object(object), Some(selector)) = (item, &self.labels) else { return true };
+        object.labels().is_none_or(|labels| selector.matches(Some(labels)))
     }
 
     fn in_place<K: Resource>(&self, item: Item<K>) -> Item<K> {
@@ -111,12 +120,17 @@ mod tests {
     }
 
     #[test]
-    fn what_has_other_labels_is_none_of_ours_unless_it_leaves() {
+    fn what_has_other_labels_is_none_of_ours_or_leaves() {
         let gate = gate(None, Some("app=web"));
-        assert_eq!(refusal(gate.pass(WatchEvent::Added(pod("one", Some("web"))))), None);
-        let reason = refusal(gate.pass(WatchEvent::Modified(pod("one", Some("db"))))).unwrap();
-        assert_eq!(reason, "one/a was not asked for: its labels are not those of app=web");
-        assert_eq!(refusal(gate.pass(WatchEvent::Deleted(pod("one", Some("db"))))), None);
-        assert_eq!(refusal(gate.pass(WatchEvent::Added(pod("one", None)))), None, "can not tell");
+        for event in [WatchEvent::Added, WatchEvent::Modified] {
+            assert_eq!(refusal(gate.pass(event(pod("one", Some("web"))))), None);
+        }
+        for other in [Some("db"), None] {
+            let reason = refusal(gate.pass(WatchEvent::Added(pod("one", other)))).unwrap();
+            assert_eq!(reason, "one/a was not asked for: its labels are not those of app=web");
+            let left = gate.pass(WatchEvent::Modified(pod("one", other)));
+            assert!(matches!(left, WatchEvent::Deleted(Item::Object(_))), "{left:?}");
+            assert_eq!(refusal(gate.pass(WatchEvent::Deleted(pod("one", other)))), None);
+        }
     }
 }

@@ -12,6 +12,8 @@ const GRAVES: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct History {
     position: Option<ResourceVersion>,
+    /// The version of the last list: it has everything up to there.
+    listed: Option<ResourceVersion>,
     graves: Graves,
 }
 
@@ -37,6 +39,8 @@ pub(super) enum Turn {
     News,
     /// It comes after later ones. What it says of its object may be new all the same.
     Late,
+    /// It is part of what was listed.
+    Listed,
     /// It tells of an object that has been deleted since.
     Risen,
 }
@@ -44,7 +48,7 @@ pub(super) enum Turn {
 impl History {
     /// Goes on from a version; what ended before is forgotten.
     pub(super) fn from_position(position: Option<ResourceVersion>) -> Self {
-        Self { position, graves: Graves::default() }
+        Self { position, listed: None, graves: Graves::default() }
     }
 
     /// The version after everything that was told.
@@ -55,6 +59,9 @@ impl History {
     /// Takes note of an event.
     pub(super) fn follow<K: Resource>(&mut self, event: &WatchEvent<K>) -> Turn {
         let version = event.resource_version();
+        if event.item().is_some() && version.is_some() && version < self.listed {
+            return Turn::Listed;
+        }
         match event {
             WatchEvent::Added(item) | WatchEvent::Modified(item) if self.has_ended(item) => {
                 return Turn::Risen;
@@ -90,7 +97,8 @@ impl History {
                 return Err(ApiError::Older { answered: version, cached: cached.clone() });
             }
         };
-        *self = Self::from_position(Some(version));
+        let listed = Some(version.clone());
+        *self = Self { listed, ..Self::from_position(Some(version)) };
         Ok(course)
     }
 
@@ -193,6 +201,17 @@ mod tests {
         assert_eq!(history.begin_anew(version(7), Older::Accepted).unwrap(), Course::GoesOn);
         assert_eq!(history.begin_anew(version(5), Older::Accepted).unwrap(), Course::Rewound);
         assert_eq!(history.position(), Some(&version(5)));
+    }
+
+    #[test]
+    fn what_a_list_includes_is_not_told_again() {
+        let mut history = at(1);
+        history.begin_anew(version(7), Older::Refused).unwrap();
+        for event in [WatchEvent::Added, WatchEvent::Modified, WatchEvent::Deleted] {
+            assert_eq!(history.follow(&event(pod("u", "6"))), Turn::Listed);
+        }
+        assert_eq!(history.follow(&WatchEvent::Added(pod("u", "9"))), Turn::News);
+        assert_eq!(history.follow(&WatchEvent::Added(pod("v", "8"))), Turn::Late);
     }
 
     #[test]

@@ -68,7 +68,9 @@ async fn list<K: Resource>(
         let page = page.unwrap_or(Err(ApiError::Timeout { waited: LONGEST_PAGE }));
         let page = match page {
             // The rest of this snapshot is gone, and what the server offers instead is not of one moment.
-            Err(ApiError::Expired { .. }) if next.continue_token.is_some() => {
+            Err(ApiError::Expired { .. })
+                if next.continue_token.is_some() && next.limit.is_some() =>
+            {
                 pages.clear();
                 next = ListRequest { limit: None, ..request.clone() };
                 continue;

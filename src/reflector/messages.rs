@@ -141,6 +141,16 @@ pub(super) struct Unschedule(pub(super) SubscriptionId);
 #[rtype(result = "()")]
 pub(super) struct WatchOpened(pub(super) Epoch);
 
+/// From the watcher: nothing has proved for too long that the cache keeps up.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Overdue(pub(super) Epoch);
+
+/// From the watcher: it proved that the cache keeps up, for the first time or again.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Heard(pub(super) Epoch);
+
 /// From the watcher: a streamed list has been committed; the stream goes on as a watch.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]

@@ -73,6 +73,7 @@ const MAX_WATCH_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const MAX_BACKOFF: Duration = Duration::from_secs(3600);
 const MIN_RESYNC: Duration = Duration::from_secs(1);
 const MIN_AUDIT: Duration = Duration::from_secs(60);
+const MAX_AUDIT: Duration = Duration::from_secs(7 * 24 * 3600);
 const KEEP_UNSERVED: Duration = Duration::from_secs(300);
 
 impl<K> Options<K> {
@@ -299,9 +300,9 @@ impl<K: Resource> Options<K> {
                 self.watch_timeout
             ));
         }
-        if self.audit.is_some_and(|period| period < MIN_AUDIT) {
+        if self.audit.is_some_and(|period| !(MIN_AUDIT..=MAX_AUDIT).contains(&period)) {
             return problem(format!(
-                "an audit asks for every object: write at least {MIN_AUDIT:?}, or leave it out for none"
+                "an audit asks for every object: write {MIN_AUDIT:?} to {MAX_AUDIT:?}, or leave it out for none"
             ));
         }
         let BackoffOptions { first, factor, cap, jitter, .. } = self.backoff;
@@ -397,7 +398,8 @@ mod tests {
             (Options::all().watch_timeout(Duration::MAX), "write at most 86400s"),
             (Options::all().backoff(backwards), "the backoff has to grow"),
             (Options::all().resync(Duration::from_millis(1)), "at least 1s"),
-            (Options::all().audit(seconds(10)), "write at least 60s"),
+            (Options::all().audit(seconds(10)), "write 60s to 604800s"),
+            (Options::all().audit(Duration::MAX), "write 60s to 604800s"),
             (Options::all().should_resync(|| true), "set one"),
             (Options::all().index("a", |_| vec![]).index("a", |_| vec![]), "two indices \"a\""),
         ] {

@@ -74,7 +74,7 @@ pub enum Phase {
 pub enum Freshness {
     /// Nothing has been listed yet.
     Unknown,
-    /// Changes are being told.
+    /// Not long ago, 150 s at most, the server proved that the cache has all it has.
     Fresh,
     /// Changes may have been missed.
     Stale {
@@ -96,14 +96,14 @@ pub struct Quarantined {
     pub last_other: Option<String>,
 }
 
-/// How often the server told what can not be, or should not. None of it harmed the cache.
+/// How often the server told what can not be, or should not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Oddities {
-    /// Events older than those before them.
+    /// Events older than those before them. What is not news of its object was left out.
     pub late_events: u64,
     /// Bookmarks older than the events before them.
     pub late_bookmarks: u64,
-    /// States of objects that were told to be deleted since.
+    /// Events of objects that were told to be deleted since. They were left out.
     pub resurrections: u64,
     /// Lists older than the cache. They were refused.
     pub older_lists: u64,

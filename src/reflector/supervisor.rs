@@ -16,11 +16,13 @@ use super::delta_fifo_store::DeltaFifoStore;
 use super::history::Older;
 use super::lister::Lister;
 use super::machine::{Effect, Input, Machine, WatchEnd};
-use super::messages::{BeginEpoch, Epoch, Forget, InitialEventsEnded, Restarted, WatchOpened};
+use super::messages::{
+    BeginEpoch, Epoch, Forget, Heard, InitialEventsEnded, Overdue, Restarted, WatchOpened,
+};
 use super::status::Shared;
-use super::vigil::Vigilance;
+use super::vigil::{Record, Vigilance};
 use super::watcher::{Route, Watcher};
-use super::{Condition, ErrorHandler, Phase};
+use super::{Condition, ErrorHandler, Freshness, Phase};
 use crate::api::{ApiError, ListRequest, ListerWatcher, Selection, Verb, WatchRequest};
 use crate::object::{Resource, ResourceVersion};
 use crate::supervision::{self, Child, ExitReason, Faults};
@@ -50,7 +52,7 @@ const DISCOVERY: Duration = Duration::from_secs(30);
 pub(super) enum Outcome {
     Listed(ResourceVersion),
     ListFailed(ApiError),
-    WatchEnded(WatchEnd),
+    WatchEnded(WatchEnd, Record),
     /// Another actor crashed meanwhile, and that is what counts.
     Interrupted,
 }
@@ -196,8 +198,10 @@ impl<K: Resource> Supervisor<K> {
             let input = match (outcome, reason) {
                 (Some(Outcome::Listed(resource_version)), _) => Input::Listed { resource_version },
                 (Some(Outcome::ListFailed(error)), _) => Input::ListFailed(error),
-                (Some(Outcome::WatchEnded(end)), _) => Input::WatchEnded { end, position },
-                (Some(Outcome::Interrupted), _) => Input::StoreRestarted,
+                (Some(Outcome::WatchEnded(end, record)), _) => {
+                    Input::WatchEnded { end, position, record }
+                }
+                (Some(Outcome::Interrupted), _) => Input::StoreRestarted { position },
                 (None, reason) => Input::ChildPanicked { panic: reason.to_string(), position },
             };
             supervisor.step(input, context);
@@ -227,10 +231,10 @@ impl<K: Resource> Supervisor<K> {
     fn show_progress(&self) {
         self.shared.progress.send_modify(|progress| {
             progress.phase = self.machine.phase();
-            if self.machine.phase() == Phase::Watching {
+            progress.freshness = self.machine.freshness().clone();
+            if progress.phase == Phase::Watching || progress.freshness == Freshness::Fresh {
                 progress.condition = None;
             }
-            progress.freshness = self.machine.freshness().clone();
             progress.next_attempt = self.machine.next_attempt();
         });
     }
@@ -288,6 +292,28 @@ impl<K: Resource> Handler<WatchOpened> for Supervisor<K> {
     }
 }
 
+impl<K: Resource> Handler<Overdue> for Supervisor<K> {
+    type Result = ();
+
+    fn handle(&mut self, Overdue(epoch): Overdue, context: &mut Context<Self>) {
+        self.faults.hit("supervisor", "Overdue");
+        if epoch == self.epoch {
+            self.step(Input::Overdue, context);
+        }
+    }
+}
+
+impl<K: Resource> Handler<Heard> for Supervisor<K> {
+    type Result = ();
+
+    fn handle(&mut self, Heard(epoch): Heard, context: &mut Context<Self>) {
+        self.faults.hit("supervisor", "Heard");
+        if epoch == self.epoch {
+            self.step(Input::Heard, context);
+        }
+    }
+}
+
 impl<K: Resource> Handler<InitialEventsEnded> for Supervisor<K> {
     type Result = ();
 
@@ -308,7 +334,8 @@ impl<K: Resource> Handler<Restarted> for Supervisor<K> {
     fn handle(&mut self, Restarted(report): Restarted, context: &mut Context<Self>) {
         self.faults.hit("supervisor", "Restarted");
         if &*report.name == STORE {
-            self.step(Input::StoreRestarted, context);
+            let position = self.shared.store.snapshot().resource_version().cloned();
+            self.step(Input::StoreRestarted { position }, context);
         }
     }
 }

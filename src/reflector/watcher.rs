@@ -14,7 +14,9 @@ use super::care::Care;
 use super::delta_fifo_store::DeltaFifoStore;
 use super::history::Older;
 use super::machine::WatchEnd;
-use super::messages::{Apply, Commit, Committed, Epoch, InitialEventsEnded, Stage, WatchOpened};
+use super::messages::{
+    Apply, Commit, Committed, Epoch, Heard, InitialEventsEnded, Overdue, Stage, WatchOpened,
+};
 use super::status::Shared;
 use super::supervisor::{Outcome, Supervisor};
 use super::vigil::{Vigil, Vigilance};
@@ -24,6 +26,8 @@ use crate::supervision::Faults;
 
 /// So many events at most go to the store at once: all that are there, none is waited for.
 const BATCH: usize = 256;
+/// A streamed list has to begin within this. Part of it may be spent on waiting for our own turn.
+const LONGEST_OPENING: Duration = Duration::from_secs(120);
 /// While a list is streamed, no longer silence than this is believed.
 const INITIAL_SILENCE: Duration = Duration::from_secs(30);
 /// Nor does it take longer than this. What is larger is listed in pages.
@@ -42,7 +46,14 @@ impl<K: Resource> Actor for Watcher<K> {
 
     fn started(&mut self, context: &mut Context<Self>) {
         self.route.faults.hit("watcher", "started");
-        let work = watch(Rc::clone(&self.route), self.request.clone(), self.vigilance);
+        let vigil = Vigil::new(self.vigilance, Instant::now());
+        let selection = Arc::clone(&self.request.selection);
+        let mut care = Care::new(vigil, Rc::clone(&self.route), selection);
+        let (route, request) = (Rc::clone(&self.route), self.request.clone());
+        let work = async move {
+            let end = watch(&route, request, &mut care).await;
+            end.map_or(Outcome::Interrupted, |end| Outcome::WatchEnded(end, care.vigil.record()))
+        };
         context.spawn(work.into_actor(self).map(|outcome, watcher, context| {
             watcher.outcome.set(Some(outcome));
             context.stop();
@@ -70,76 +81,88 @@ enum Telling {
 
 type Batch<K> = Vec<Result<WatchEvent<K>, ApiError>>;
 
+/// Watches to the end, and gives it.
+///
+/// # Errors
+/// When another actor is gone meanwhile: that is what counts then.
 async fn watch<K: Resource>(
-    route: Rc<Route<K>>,
+    route: &Route<K>,
     request: WatchRequest,
-    vigilance: Vigilance,
-) -> Outcome {
+    care: &mut Care<K>,
+) -> Result<WatchEnd, MailboxError> {
     let mut telling = match &request.start {
         WatchStart::After(_) => Telling::Changes,
         WatchStart::InitialEvents { .. } => Telling::InitialEvents,
     };
-    let begun = Instant::now();
-    let mut care = Care::new(
-        Vigil::new(vigilance, begun),
-        Rc::clone(&route.source),
-        Arc::clone(&request.selection),
-        route.shared.store.clone(),
-    );
     let open = route.source.watch(request);
     let opened = match telling {
         Telling::Changes => care.attend(open).await,
-        Telling::InitialEvents => {
-            timeout(INITIAL_SILENCE, open).await.map_err(|_elapsed| WatchEnd::NoEndOfInitialEvents)
-        }
+        Telling::InitialEvents => Ok(timeout(LONGEST_OPENING, open)
+            .await
+            .unwrap_or(Err(ApiError::Timeout { waited: LONGEST_OPENING }))),
     };
     let stream = match opened {
         Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return Outcome::WatchEnded(WatchEnd::Failed(error)),
-        Err(end) => return Outcome::WatchEnded(end),
+        Ok(Err(error)) => return Ok(WatchEnd::Failed(error)),
+        Err(end) => return Ok(end),
     };
-    care.vigil.opened(Instant::now());
-    if route.supervisor.send(WatchOpened(route.epoch)).await.is_err() {
-        return Outcome::Interrupted;
-    }
+    let opened_at = Instant::now();
+    care.vigil.opened(opened_at);
+    route.supervisor.send(WatchOpened(route.epoch)).await?;
     route.faults.hit("watcher", "opened");
     let mut batches = stream.ready_chunks(BATCH);
     loop {
         let batch = match telling {
             Telling::Changes => care.attend(batches.next()).await,
             Telling::InitialEvents => {
-                let limit = (begun + INITIAL_EVENTS).min(Instant::now() + INITIAL_SILENCE);
+                let limit = (opened_at + INITIAL_EVENTS).min(Instant::now() + INITIAL_SILENCE);
                 let batch = timeout_at(limit, batches.next()).await;
                 batch.map_err(|_elapsed| WatchEnd::NoEndOfInitialEvents)
             }
         };
         let batch = match batch {
             Ok(Some(batch)) => batch,
-            Ok(None) => return Outcome::WatchEnded(WatchEnd::Closed),
-            Err(end) => return Outcome::WatchEnded(end),
+            Ok(None) => return Ok(WatchEnd::Closed),
+            Err(end) => return Ok(end),
         };
         route.faults.hit("watcher", "batch");
-        note(&mut care.vigil, &batch);
-        match route.hand_over(batch, &mut telling).await {
-            Ok(None) => {}
-            Ok(Some(error)) => return Outcome::WatchEnded(WatchEnd::Failed(error)),
-            // The store crashed over it: the supervisor knows what follows.
-            Err(_gone) => return Outcome::Interrupted,
+        if telling == Telling::Changes && is_new_proof(&mut care.vigil, &batch) {
+            route.tell_heard().await;
+        }
+        let was_listing = telling == Telling::InitialEvents;
+        if let Some(error) = route.hand_over(batch, &mut telling).await? {
+            return Ok(WatchEnd::Failed(error));
+        }
+        if was_listing && telling == Telling::Changes {
+            care.vigil.listed(Instant::now());
         }
     }
 }
 
-fn note<K>(vigil: &mut Vigil, batch: &Batch<K>) {
-    let is_bookmark = |event: &Result<WatchEvent<K>, ApiError>| {
-        matches!(event, Ok(WatchEvent::Bookmark { ends_initial_events: false, .. }))
-    };
-    match batch.iter().any(is_bookmark) {
-        true => vigil.heard_bookmark(Instant::now()),
-        false => vigil.heard(Instant::now()),
+/// Takes note of a batch, and tells whether the supervisor is to know of it. An error proves nothing.
+fn is_new_proof<K>(vigil: &mut Vigil, batch: &Batch<K>) -> bool {
+    let is_bookmark =
+        |event: &Result<WatchEvent<K>, ApiError>| matches!(event, Ok(WatchEvent::Bookmark { .. }));
+    if batch.iter().any(is_bookmark) {
+        vigil.heard_bookmark(Instant::now())
+    } else if batch.iter().any(Result::is_ok) {
+        vigil.heard(Instant::now())
+    } else {
+        false
     }
 }
 
 impl<K: Resource> Route<K> {
+    /// Tells the supervisor that the cache keeps up. One that is gone will ask for all of it anew.
+    pub(super) async fn tell_heard(&self) {
+        self.supervisor.send(Heard(self.epoch)).await.ok();
+    }
+
+    /// Tells the supervisor that nothing has proved for too long that the cache keeps up.
+    pub(super) async fn tell_overdue(&self) {
+        self.supervisor.send(Overdue(self.epoch)).await.ok();
+    }
+
     /// Hands over what came before an error, and gives the error.
     async fn hand_over(
         &self,

@@ -140,3 +140,27 @@ fn a_gateway_that_answers_404_for_an_hour_costs_no_object_while_discovery_knows_
         assert!(told_why(&log).is_empty());
     });
 }
+
+#[test]
+fn a_kind_made_again_while_nobody_was_let_in_is_listed_anew() {
+    on_a_paused_clock(async {
+        let world = World::new();
+        let (reflector, log) = follow(&world, StreamingLists::WherePossible).await;
+        for verb in [Verb::List, Verb::Watch] {
+            world.server.forbid(&widgets(), verb);
+        }
+        world.server.vanish(&widgets());
+        // A definition is an object too.
+        world.create("pod");
+        world.server.register(widgets());
+        create(&world, "a");
+        pass(600).await;
+        assert_eq!(reflector.store().len(), 2, "kept: nobody says that they are gone");
+        world.server.heal();
+        pass(120).await;
+        let mut told = told_why(&log);
+        told.sort();
+        assert_eq!(told, ["added a (Relist)", "deleted a (Relist)", "deleted b (Relist)"]);
+        assert_eq!(reflector.status().freshness, Freshness::Fresh);
+    });
+}

@@ -49,8 +49,8 @@ fn a_connection_that_was_silent_from_the_beginning_is_replaced_after_a_check_g13
             world.server.lose_watches();
             world.touch("a");
             let recovered = time_to_recover(&world, &pods).await;
-            assert!(recovered <= Duration::from_secs(110), "{recovered:?}");
-            assert_eq!(world.seen("check"), 1);
+            assert!(recovered <= Duration::from_secs(152), "{recovered:?}");
+            assert_eq!(world.seen("check"), 1, "the server went on, and the watch does not say so");
         });
     }
 }
@@ -62,12 +62,16 @@ fn a_stuck_proxy_that_answers_every_watch_and_passes_nothing_on_is_no_silent_tru
         let (pods, _) = world.follow(Options::all()).await;
         world.server.silence_watches(true);
         world.touch("a");
-        pass(1200).await;
+        for second in 0..1200 {
+            let freshness = pods.status().freshness;
+            assert!(second <= 150 || freshness != Freshness::Fresh, "fresh after {second} s");
+            pass(1).await;
+        }
         let watches = world.seen("watch");
         assert!((5..=20).contains(&watches), "{watches} watches in 20 minutes");
         world.server.heal();
         let recovered = time_to_recover(&world, &pods).await;
-        assert!(recovered <= Duration::from_secs(110), "{recovered:?}");
+        assert!(recovered <= Duration::from_secs(152), "{recovered:?}");
         assert_eq!(world.seen("list"), 0, "no relist");
     });
 }
@@ -116,7 +120,7 @@ fn a_watch_that_is_allowed_where_a_list_is_not_is_replaced_when_it_is_silent() {
         world.server.lose_watches();
         world.touch("a");
         let recovered = time_to_recover(&world, &pods).await;
-        assert!(recovered <= Duration::from_secs(110), "{recovered:?}");
+        assert!(recovered <= Duration::from_secs(152), "{recovered:?}");
     });
 }
 
@@ -129,17 +133,22 @@ fn the_status_is_never_fresh_for_longer_than_the_bound_g8() {
             let world = World::new().pods(&["a"]);
             let (pods, _) = world.follow(Options::all()).await;
             for _ in 0..6 {
-                for _ in 0..rng.u64(0..200) {
+                for _ in 0..rng.u64(0..600) {
                     world.touch("a");
                     pass(1).await;
                 }
                 // Nothing gets through, in one of the ways nothing can get through.
-                match rng.u8(0..3) {
+                match rng.u8(0..4) {
                     0 => world.server.silence_watches(true),
                     1 => world.server.lose_watches(),
+                    2 => world.server.cut_watches(),
                     _ => world.server.break_watches(),
                 }
-                world.server.delay(Filter::everything(), Duration::from_secs(10_000));
+                if rng.bool() {
+                    world.server.delay(Filter::everything(), Duration::from_secs(10_000));
+                } else {
+                    world.server.silence_watches(true);
+                }
                 world.touch("a");
                 for second in 0..rng.u64(0..600) {
                     let freshness = pods.status().freshness;
@@ -153,6 +162,26 @@ fn the_status_is_never_fresh_for_longer_than_the_bound_g8() {
             }
             let recovered = time_to_recover(&world, &pods).await;
             assert!(recovered <= Duration::from_secs(700), "seed {seed}: {recovered:?}");
+        });
+    }
+}
+
+#[test]
+fn a_gateway_that_cuts_idle_watches_in_peace_hides_no_restored_server_g14() {
+    for seconds in [20, 61, 70] {
+        on_a_paused_clock(async {
+            let world = World::new().pods(&["a"]);
+            let backup = world.server.resource_version();
+            world.create("b");
+            let (pods, _) = world.follow(Options::all()).await;
+            world.server.restore_silently(&backup).unwrap();
+            let begun = Instant::now();
+            while cached(&pods) != world.truth() {
+                assert!(begun.elapsed() < Duration::from_secs(300), "cut after {seconds} s");
+                pass(seconds).await;
+                world.server.cut_watches();
+            }
+            assert_eq!(pods.status().oddities.rewinds, 1);
         });
     }
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::api::{ApiError, ListRequest, Verb, WatchRequest};
 use crate::object::ResourceVersion;
 use crate::reflector::history::Older;
-use crate::reflector::vigil::Vigilance;
+use crate::reflector::vigil::{Record, Vigilance};
 
 /// What happened.
 #[derive(Debug)]
@@ -16,18 +16,22 @@ pub(in crate::reflector) enum Input {
     ListFailed(ApiError),
     /// The server answers a watch.
     WatchOpened,
+    /// A watch proved that the cache keeps up, for the first time or again.
+    Heard,
+    /// Nothing has proved for too long that the cache keeps up.
+    Overdue,
     /// A streamed list has been applied; its stream goes on as a watch.
     InitialEventsEnded { resource_version: ResourceVersion },
     /// A watch, or a list being streamed, ended. The cache has come up to `position`.
-    WatchEnded { end: WatchEnd, position: Option<ResourceVersion> },
+    WatchEnded { end: WatchEnd, position: Option<ResourceVersion>, record: Record },
     /// The child that listed or watched panicked. The cache has come up to `position`.
     ChildPanicked { panic: String, position: Option<ResourceVersion> },
     /// The wait is over.
     WaitOver,
     /// The server was asked whether it has the kind.
     Served(Result<bool, ApiError>),
-    /// The actor that applies changes was restarted: changes may be lost.
-    StoreRestarted,
+    /// The actor that applies changes was restarted: changes may be lost. The cache has come up to `position`.
+    StoreRestarted { position: Option<ResourceVersion> },
     /// An audit found that the cache differs from the server.
     Drifted,
     /// The reflector is to stop.

@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub(super) use self::input::{Effect, Input, WatchEnd};
-use self::nonsense::{Answer, Nonsense};
+use self::nonsense::{Nonsense, Reply};
 use self::presence::Presence;
 use super::history::Older;
-use super::vigil::Vigilance;
+use super::vigil::{PROOF_LASTS, Record, Vigilance};
 use super::{Freshness, Phase};
 use crate::api::{
     ApiError, ListRequest, Recovery, Selection, Verb, VersionMatch, WatchRequest, WatchStart,
@@ -28,7 +28,7 @@ const PAGE: u32 = 500;
 /// So much silence of a watch is believed before the server is asked, and up to so much more by chance: bookmarks come
 /// each minute where they come, and many reflectors are not to ask at once.
 const PATIENCE: Duration = Duration::from_secs(75);
-const MORE_PATIENCE: Duration = Duration::from_secs(30);
+const MORE_PATIENCE: Duration = Duration::from_secs(20);
 /// Within this after it came back, a server is asked how far it has come.
 const VERIFY_WITHIN: Duration = Duration::from_secs(30);
 /// So much longer than it was asked to last a watch may take to end.
@@ -49,6 +49,8 @@ pub(super) struct Machine {
     nonsense: Nonsense,
     presence: Presence,
     trust: Trust,
+    /// What all watches so far left.
+    record: Record,
     freshness: Freshness,
 }
 
@@ -69,7 +71,7 @@ pub(super) struct Settings {
 enum State {
     Idle,
     Listing,
-    StreamingList,
+    StreamingList(Reply),
     OpeningWatch {
         since: Instant,
     },
@@ -133,6 +135,7 @@ impl Machine {
             nonsense: Nonsense::default(),
             presence: Presence::Served,
             trust: Trust::Kept,
+            record: Record::default(),
             freshness: Freshness::Unknown,
             settings,
         }
@@ -142,7 +145,7 @@ impl Machine {
         match self.state {
             State::Idle => Phase::Starting,
             State::Listing => Phase::Listing,
-            State::StreamingList => Phase::StreamingList,
+            State::StreamingList(_) => Phase::StreamingList,
             State::OpeningWatch { .. } => Phase::OpeningWatch,
             State::Watching { .. } => Phase::Watching,
             State::Discovering => Phase::Discovering,
@@ -167,37 +170,45 @@ impl Machine {
             return Vec::new();
         }
         match input {
-            Input::Start { position } => {
-                self.state = State::Idle;
-                self.position = position;
-                if self.position.is_some() { self.watch(now) } else { self.snapshot(now) }
-            }
+            Input::Start { position } => self.start(position, now),
             Input::Listed { resource_version } => {
-                self.synchronised(resource_version);
+                self.synchronised(resource_version, now);
                 self.watch(now)
             }
             Input::InitialEventsEnded { resource_version } => {
-                self.synchronised(resource_version);
+                self.synchronised(resource_version, now);
                 self.state = State::Watching { since: now };
                 Vec::new()
             }
             Input::ListFailed(error) => self.list_failed(error, now),
             Input::WatchOpened => {
-                if let State::OpeningWatch { since } = self.state {
-                    self.state = State::Watching { since };
-                    self.freshness = Freshness::Fresh;
-                }
+                self.watch_opened(now);
                 Vec::new()
             }
-            Input::WatchEnded { end, position } => match self.state {
-                State::StreamingList => self.streaming_list_ended(end, now),
-                _ => self.watch_ended(end, position, now),
-            },
+            Input::Heard => {
+                self.prove(now);
+                Vec::new()
+            }
+            Input::Overdue => {
+                self.stale("the server has proved nothing for too long", now);
+                Vec::new()
+            }
+            Input::WatchEnded { end, position, record } => {
+                self.record.proven = self.record.proven.max(record.proven);
+                self.record.attended = self.record.attended.max(record.attended);
+                match self.state {
+                    State::StreamingList(reply) => self.streaming_list_ended(end, reply, now),
+                    _ => self.watch_ended(end, position, now),
+                }
+            }
             Input::ChildPanicked { panic, position } => {
                 let error = ApiError::Broken { panic };
                 match self.state {
                     State::OpeningWatch { .. } | State::Watching { .. } => {
                         self.watch_ended(WatchEnd::Failed(error), position, now)
+                    }
+                    State::StreamingList(reply) => {
+                        self.streaming_list_ended(WatchEnd::Failed(error), reply, now)
                     }
                     _ => self.list_failed(error, now),
                 }
@@ -211,8 +222,13 @@ impl Machine {
                 _ => Vec::new(),
             },
             Input::Served(answer) => self.served(answer, now),
-            Input::StoreRestarted => self.start_over("the cache was rebuilt", now),
-            Input::Drifted => self.start_over("the cache was found to differ from the server", now),
+            Input::StoreRestarted { position } => {
+                if position > self.position {
+                    self.position = position;
+                }
+                self.start_over("the cache was rebuilt", now)
+            }
+            Input::Drifted => self.drifted(now),
             Input::Stop => {
                 self.stale("it was stopped", now);
                 self.state = State::Stopped;
@@ -221,13 +237,63 @@ impl Machine {
         }
     }
 
-    fn synchronised(&mut self, resource_version: ResourceVersion) {
+    /// A list that was owed before a crash is owed after it: nothing else may tell what was missed.
+    fn start(&mut self, position: Option<ResourceVersion>, now: Instant) -> Vec<Effect> {
+        let owes_list = !matches!(
+            self.state,
+            State::Idle
+                | State::OpeningWatch { .. }
+                | State::Watching { .. }
+                | State::Waiting { next: Next::Watch, .. }
+        );
+        self.stale("the reflector was restarted", now);
+        self.state = State::Idle;
+        self.position = position;
+        if owes_list { self.snapshot(now) } else { self.watch(now) }
+    }
+
+    fn watch_opened(&mut self, now: Instant) {
+        match self.state {
+            State::OpeningWatch { since } => {
+                self.state = State::Watching { since };
+                // A server that answers has not proved yet that it tells.
+                if self.is_proven(now) {
+                    self.freshness = Freshness::Fresh;
+                }
+            }
+            State::StreamingList(_) => self.state = State::StreamingList(Reply::Begun),
+            _ => {}
+        }
+    }
+
+    fn prove(&mut self, now: Instant) {
+        self.record = Record { proven: Some(now), attended: Some(now) };
+        self.freshness = Freshness::Fresh;
+    }
+
+    /// Whether something proved not long ago that the cache keeps up.
+    fn is_proven(&self, now: Instant) -> bool {
+        self.record.proven.is_some_and(|proven| now - proven < PROOF_LASTS)
+    }
+
+    /// Only what the server's own storage has can tell, and only while nothing else is being mended.
+    fn drifted(&mut self, now: Instant) -> Vec<Effect> {
+        match self.state {
+            State::OpeningWatch { .. } | State::Watching { .. } => {
+                self.read = Read::Newest;
+                self.start_over("the cache was found to differ from the server", now)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn synchronised(&mut self, resource_version: ResourceVersion, now: Instant) {
         self.position = Some(resource_version);
         self.read = Read::NotOlderThanPosition;
         self.nonsense = Nonsense::default();
         self.presence = Presence::Served;
         self.trust = Trust::Kept;
-        self.freshness = Freshness::Fresh;
+        self.prove(now);
     }
 
     fn start_over(&mut self, reason: &str, now: Instant) -> Vec<Effect> {
@@ -258,15 +324,25 @@ impl Machine {
                 self.read = Read::NewestEvenIfOlder;
                 self.back_off(&error, Next::Snapshot, now)
             }
-            // The whole at once may be what is too much; the newest comes in pages.
-            ApiError::Timeout { .. } | ApiError::Malformed { .. } if asked_for_position => {
+            // The whole at once may be what is too much, or our version no version: the newest comes in pages.
+            ApiError::Timeout { .. } | ApiError::Malformed { .. } | ApiError::Invalid { .. }
+                if asked_for_position =>
+            {
                 self.read = Read::Newest;
+                self.back_off(&error, Next::Snapshot, now)
+            }
+            // Who may not list may still be allowed to watch.
+            ApiError::Forbidden { .. } | ApiError::NotAllowed { .. }
+                if matches!(self.streaming, Streaming::NotBefore(_)) =>
+            {
+                self.streaming = Streaming::Possible;
                 self.back_off(&error, Next::Snapshot, now)
             }
             _ => self.back_off(&error, Next::Snapshot, now),
         };
-        if let ApiError::NotFound { .. } = error {
-            effects.extend(self.miss(now));
+        match error {
+            ApiError::NotFound { .. } => effects.extend(self.miss(now)),
+            _ => self.presence.doubt(now),
         }
         reporting(verb, error, effects)
     }
@@ -301,7 +377,7 @@ impl Machine {
         }
     }
 
-    fn streaming_list_ended(&mut self, end: WatchEnd, now: Instant) -> Vec<Effect> {
+    fn streaming_list_ended(&mut self, end: WatchEnd, reply: Reply, now: Instant) -> Vec<Effect> {
         let error = match end {
             WatchEnd::Failed(error) => error,
             WatchEnd::NoEndOfInitialEvents => {
@@ -321,14 +397,24 @@ impl Machine {
                 self.streaming = Streaming::NotBefore(now + STREAMING_PAUSE);
                 self.snapshot(now)
             }
-            // The server, or the right to it, may still do for a plain list, which will tell.
-            ApiError::Internal { .. }
-            | ApiError::Forbidden { .. }
-            | ApiError::NotAllowed { .. }
-            | ApiError::Malformed { .. }
-            | ApiError::Broken { .. } => self.list(),
+            // Who may not watch may still list, which will tell.
+            ApiError::Forbidden { .. } | ApiError::NotAllowed { .. } => self.list(),
+            // The server may still do for a plain list.
+            ApiError::Internal { .. } | ApiError::Malformed { .. } | ApiError::Broken { .. } => {
+                self.list_instead(error, now)
+            }
+            // What is always cut off on the way may come page by page.
+            ApiError::Connection(_) | ApiError::Timeout { .. } if reply == Reply::Begun => {
+                self.list_instead(error, now)
+            }
             _ => self.list_failed(error, now),
         }
+    }
+
+    fn list_instead(&mut self, error: ApiError, now: Instant) -> Vec<Effect> {
+        self.stale(&error.to_string(), now);
+        let effects = self.back_off(&error, Next::PlainList, now);
+        reporting(Verb::Watch, error, effects)
     }
 
     fn watch_ended(
@@ -337,9 +423,9 @@ impl Machine {
         position: Option<ResourceVersion>,
         now: Instant,
     ) -> Vec<Effect> {
-        let answer = match self.state {
-            State::Watching { .. } => Answer::Begun,
-            _ => Answer::Refused,
+        let reply = match self.state {
+            State::Watching { .. } => Reply::Begun,
+            _ => Reply::Awaited,
         };
         let lived = self.leave_watch(now);
         if position != self.position || lived >= HEALTHY_LIFE {
@@ -353,6 +439,7 @@ impl Machine {
             }
             WatchEnd::Closed | WatchEnd::NoEndOfInitialEvents => {
                 self.stale("the watch ended early", now);
+                self.trust = Trust::Lost;
                 let delay = self.backoff.next(now);
                 return self.wait(delay, Next::Watch, now);
             }
@@ -360,7 +447,7 @@ impl Machine {
         };
         self.stale(&error.to_string(), now);
         self.trust_less(&error);
-        let is_enough = self.nonsense.note(&error, answer, now);
+        let is_enough = self.nonsense.note(&error, reply, now);
         let next = match error.recovery() {
             Recovery::Retry if is_enough => Next::Snapshot,
             Recovery::Retry | Recovery::Wait => Next::Watch,
@@ -420,7 +507,7 @@ impl Machine {
         if self.streaming != Streaming::Possible {
             return self.list();
         }
-        self.state = State::StreamingList;
+        self.state = State::StreamingList(Reply::Awaited);
         let start = WatchStart::InitialEvents { not_older_than: self.wanted_version() };
         vec![self.watch_from(start)]
     }
@@ -448,6 +535,7 @@ impl Machine {
         let timeout = self.settings.watch_timeout.mul_f64(1.0 + self.rng.f64());
         let timeout = Duration::from_secs(timeout.as_secs());
         let vigilance = Vigilance {
+            record: self.record,
             patience: PATIENCE + MORE_PATIENCE.mul_f64(self.rng.f64()),
             verify_after: match self.trust {
                 Trust::Kept => None,
@@ -477,7 +565,7 @@ impl Machine {
     /// What is being asked for.
     fn verb(&self) -> Verb {
         match self.state {
-            State::StreamingList | State::OpeningWatch { .. } | State::Watching { .. } => {
+            State::StreamingList(_) | State::OpeningWatch { .. } | State::Watching { .. } => {
                 Verb::Watch
             }
             _ => Verb::List,
@@ -511,7 +599,5 @@ fn reporting(verb: Verb, error: ApiError, effects: Vec<Effect>) -> Vec<Effect> {
     std::iter::once(Effect::Report(verb, error)).chain(effects).collect()
 }
 
-#[cfg(test)]
-mod decisions;
 #[cfg(test)]
 mod tests;

@@ -6,9 +6,9 @@ use crate::api::ApiError;
 
 /// After so much nonsense told to watches from one position, it is not trusted any more.
 const ENOUGH: u32 = 3;
-/// For so long a server is asked again that answers with internal errors.
-#[doc(alias = "MaxInternalErrorRetryDuration")]
-const LONG_ENOUGH: Duration = Duration::from_secs(120);
+/// After so long of internal errors instead of a watch, the position may be what the server can not take. client-go
+/// calls its own bound `MaxInternalErrorRetryDuration`.
+const LONG_ENOUGH: Duration = Duration::from_secs(600);
 
 /// What watches from one position were told that makes no sense. A server out of reach tells nothing.
 #[derive(Debug, Default)]
@@ -19,18 +19,18 @@ pub(super) struct Nonsense {
 
 /// Whether the server had begun to answer a watch when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
-    Refused,
+pub(super) enum Reply {
+    Awaited,
     Begun,
 }
 
 impl Nonsense {
     /// Takes note of an error. Tells whether the position is to be given up.
-    pub(super) fn note(&mut self, error: &ApiError, answer: Answer, now: Instant) -> bool {
+    pub(super) fn note(&mut self, error: &ApiError, reply: Reply, now: Instant) -> bool {
         let is_told = match error {
             ApiError::Internal { .. }
             | ApiError::Malformed { .. }
-            | ApiError::Unexpected { .. } => answer == Answer::Begun,
+            | ApiError::Unexpected { .. } => reply == Reply::Begun,
             ApiError::Broken { .. } => true,
             _ => false,
         };

@@ -26,6 +26,13 @@ impl Presence {
         }
     }
 
+    /// It could not be said: what was said before counts no more.
+    pub(super) fn doubt(&mut self, now: Instant) {
+        if let Self::Missing { .. } = self {
+            *self = Self::Missing { since: now, denied: 0 };
+        }
+    }
+
     /// Whether it was missing for so long that the server is to be asked.
     pub(super) fn is_doubtful(self, keep: Duration, now: Instant) -> bool {
         matches!(self, Self::Missing { since, .. } if now - since >= keep)

@@ -1,7 +1,6 @@
 //! The table is total: whatever a server answers, in whatever phase, there is one decided next step, and it is not
 //! taken at once again and again.
 
-use super::tests::{Play, failed, initial_events_ended, listed, position, start};
 use super::*;
 use crate::api::{Status, StatusCause, StatusDetails};
 
@@ -90,9 +89,9 @@ fn asking(asked: Asked) -> Play {
     play.step(start(""));
     match asked {
         Asked::FirstList | Asked::FirstStream => {}
-        Asked::Relist => play.all([listed("7"), Input::WatchOpened, Input::StoreRestarted]),
+        Asked::Relist => play.all([listed("7"), Input::WatchOpened, store_restarted()]),
         Asked::StreamAgain => {
-            play.all([initial_events_ended("7"), Input::StoreRestarted]);
+            play.all([initial_events_ended("7"), store_restarted()]);
         }
         Asked::Watch => play.all([listed("7")]),
         Asked::InStream => play.all([listed("7"), Input::WatchOpened]),
@@ -146,6 +145,7 @@ fn no_error_makes_a_machine_ask_without_a_pause() {
                     _ => Input::WatchEnded {
                         end: WatchEnd::Failed(error.clone()),
                         position: play.machine.position.clone(),
+                        record: Record::default(),
                     },
                 };
             }
