@@ -61,6 +61,8 @@ pub struct StatusCause {
     pub field: String,
 }
 
+/// How kube-apiserver refuses to watch from what is no version to it: as an internal error.
+const BAD_VERSION: &str = "resourceVersion: Invalid value";
 const TOO_LARGE_VERSION: &str = "Too large resource version";
 
 impl Status {
@@ -73,6 +75,9 @@ impl Status {
             return ApiError::NotYetServed { retry_after };
         }
         let message = self.message;
+        if self.code == 500 && message.starts_with(BAD_VERSION) {
+            return ApiError::Expired { message };
+        }
         match (self.reason.as_str(), self.code) {
             ("Expired" | "Gone", _) => ApiError::Expired { message },
             ("TooManyRequests", _) => ApiError::TooManyRequests { retry_after },
@@ -143,6 +148,7 @@ mod tests {
             r#"{"reason":"Gone","code":410}"#,
             r#"{"code":410}"#,
             r#"{"reason":"Novel","code":410}"#,
+            r#"{"code":500,"message":"resourceVersion: Invalid value: \"x\": strconv.ParseUint"}"#,
         ] {
             assert!(matches!(error(json), ApiError::Expired { .. }), "{json}");
         }
