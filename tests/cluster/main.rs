@@ -1,0 +1,12 @@
+//! Against a real API server and a real etcd, built from their Go modules: `cargo test --test cluster`.
+//!
+//! Each test has a control plane of its own, and they run one at a time.
+
+mod certificates;
+mod control_plane;
+mod link;
+mod process;
+mod recorded;
+mod support;
+
+mod first_sync;
