@@ -35,10 +35,8 @@ async fn the_first_objects_come_page_by_page() {
     for name in ["a", "b", "c", "d", "e"] {
         plane.objects::<ConfigMap>().create(&config_map(name)).await.unwrap();
     }
-    let options = Options::all()
-        .namespace("default")
-        .streaming_lists(StreamingLists::Never)
-        .page_size(2);
+    let options =
+        Options::all().namespace("default").streaming_lists(StreamingLists::Never).page_size(2);
     let mut maps = Followed::<ConfigMap>::start(plane.connection(User::Admin), options).await;
     let added = ["a", "b", "c", "d", "e"].map(|name| format!("added default/{name} (InitialList)"));
     maps.expect(&added.each_ref().map(String::as_str)).await;

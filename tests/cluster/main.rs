@@ -9,4 +9,8 @@ mod process;
 mod recorded;
 mod support;
 
+mod access;
+mod changes;
 mod first_sync;
+mod kinds;
+mod outages;

@@ -8,6 +8,8 @@ use actix::{Actor, Context, Handler};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kubeflect::client::Connection;
 use kubeflect::object::{Kind, Resource, StaticKind};
+use kubeflect::reflector::Phase;
+use kubeflect::supervision::BackoffOptions;
 use kubeflect::{Options, Reflector, ResourceEvent, Runtime};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -71,6 +73,17 @@ impl<K: Resource> Followed<K> {
         assert_eq!(told, expected, "{}", self.report());
     }
 
+    /// The last event of an object: that it was deleted. How many changes come before is the server's affair.
+    pub(crate) async fn last_of(&mut self, name: &str) -> String {
+        loop {
+            let event = self.next().await;
+            if event.starts_with(&format!("deleted default/{name} ")) {
+                return event;
+            }
+            assert!(event.starts_with(&format!("updated default/{name} ")), "{event}");
+        }
+    }
+
     /// Nothing was told that has not been taken.
     pub(crate) fn expect_nothing_more(&mut self) {
         if let Ok(event) = self.events.try_recv() {
@@ -78,16 +91,19 @@ impl<K: Resource> Followed<K> {
         }
     }
 
-    /// Waits until this holds for what went over the line.
-    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&[Exchange]) -> bool) {
-        let came = eventually(LONG, || holds(&self.exchanges())).await;
-        assert!(came, "never came: {what}\n{}", self.report());
-    }
-
     /// Waits until this holds for the reflector.
     pub(crate) async fn until_reflector(&self, what: &str, holds: impl Fn(&Reflector<K>) -> bool) {
         let came = eventually(LONG, || holds(&self.reflector)).await;
         assert!(came, "never came: {what}\n{}", self.report());
+    }
+
+    pub(crate) async fn until_watching(&self) {
+        self.until_reflector("a watch", |it| it.status().phase == Phase::Watching).await;
+    }
+
+    /// Waits until something stands in the way.
+    pub(crate) async fn until_condition(&self) {
+        self.until_reflector("a condition", |it| it.status().condition.is_some()).await;
     }
 
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
@@ -144,6 +160,15 @@ pub(crate) async fn eventually(limit: Duration, holds: impl Fn() -> bool) -> boo
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     true
+}
+
+/// Options that try again soon.
+pub(crate) fn quick<K>() -> Options<K> {
+    Options::all().backoff(BackoffOptions {
+        first: Duration::from_millis(200),
+        cap: Duration::from_secs(1),
+        ..BackoffOptions::default()
+    })
 }
 
 pub(crate) fn pod(name: &str) -> Pod {
