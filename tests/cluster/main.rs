@@ -14,3 +14,4 @@ mod changes;
 mod first_sync;
 mod kinds;
 mod outages;
+mod wire;

@@ -66,10 +66,6 @@ impl Process {
         Some(format!("{} ended with {status}:\n{}", self.name(), last_lines(&self.log)))
     }
 
-    pub(crate) fn id(&self) -> Option<u32> {
-        self.child.as_ref()?.id()
-    }
-
     fn name(&self) -> String {
         self.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
