@@ -84,7 +84,7 @@ async fn a_kind_is_awaited_followed_given_up_and_found_again() {
 
         let definitions = plane.cluster_objects::<CustomResourceDefinition>();
         definitions.delete("widgets.example.com", &DeleteOptions::default()).await.unwrap();
-        let gone = || widgets.reflector.store().len() == 0;
+        let gone = || widgets.reflector.store().is_empty();
         assert!(eventually(Duration::from_secs(60), gone).await, "{}", widgets.report());
         while !widgets.next().await.starts_with("deleted default/") {}
         while !widgets.next().await.starts_with("deleted default/") {}

@@ -249,7 +249,7 @@ fn numberless(text: &str) -> String {
             digits.push(c);
             continue;
         }
-        result += if digits.len() > 3 || (digits.len() > 0 && result.ends_with("current: ")) {
+        result += if digits.len() > 3 || (!digits.is_empty() && result.ends_with("current: ")) {
             "N"
         } else {
             &digits
