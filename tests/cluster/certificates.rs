@@ -8,7 +8,8 @@ use rcgen::{
     KeyPair,
 };
 
-/// Writes to a folder: `ca.crt`, `server.crt` and `.key`, `admin.crt` and `.key`, and `service-accounts.key`.
+/// Writes to a folder: `ca.crt`, `server.crt` and `.key`, `admin.crt` and `.key`, and
+/// `service-accounts.key` and `.pub`.
 pub(crate) fn write(folder: &Path) {
     let mut params = named("test authority", None);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -25,6 +26,7 @@ pub(crate) fn write(folder: &Path) {
 
     let key = KeyPair::generate().unwrap();
     fs::write(folder.join("service-accounts.key"), key.serialize_pem()).unwrap();
+    fs::write(folder.join("service-accounts.pub"), key.public_key_pem()).unwrap();
 }
 
 fn named(user: &str, group: Option<&str>) -> CertificateParams {

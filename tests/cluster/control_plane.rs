@@ -227,6 +227,8 @@ impl ControlPlane {
             "--etcd-compaction-interval=0".to_owned(),
             "--bind-address=127.0.0.1".to_owned(),
             "--advertise-address=127.0.0.1".to_owned(),
+            // Nobody reaches it as the service `kubernetes`, for which it would need an address of the outside.
+            "--endpoint-reconciler-type=none".to_owned(),
             format!("--secure-port={}", self.ports.api_server),
             "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
             format!("--cert-dir={}", file("certificates")),
@@ -236,7 +238,7 @@ impl ControlPlane {
             format!("--token-auth-file={}", file("tokens")),
             "--authorization-mode=RBAC".to_owned(),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            format!("--service-account-key-file={}", file("service-accounts.key")),
+            format!("--service-account-key-file={}", file("service-accounts.pub")),
             format!("--service-account-signing-key-file={}", file("service-accounts.key")),
             // Nobody makes the service accounts that pods would need.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
