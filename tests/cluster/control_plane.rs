@@ -214,6 +214,8 @@ impl ControlPlane {
             format!("--initial-advertise-peer-urls={peers}"),
             format!("--initial-cluster=default={peers}"),
             "--log-level=warn".to_owned(),
+            // As kubeadm sets it. It is what the server knows to write into bookmarks.
+            "--watch-progress-notify-interval=5s".to_owned(),
             // Nothing here has to survive this machine.
             "--unsafe-no-fsync".to_owned(),
         ]

@@ -84,6 +84,10 @@ impl<K: Resource> Followed<K> {
         }
     }
 
+    pub(crate) fn forget_events(&mut self) {
+        while self.events.try_recv().is_ok() {}
+    }
+
     /// Nothing was told that has not been taken.
     pub(crate) fn expect_nothing_more(&mut self) {
         if let Ok(event) = self.events.try_recv() {
