@@ -122,31 +122,42 @@ fn writes() -> Vec<(Method, String, &'static str, Value)> {
     ]
 }
 
+/// Where the embedded server is known to differ. Once it does not any more, its line has to go.
+const KNOWN: &[&str] = &[
+    // A limit that is no number is refused: 400, BadRequest.
+    "/api/v1/namespaces/default/configmaps?limit=many",
+    // Where the group and its version are served, the answer is a Status of reason NotFound, not `404 page not found`.
+    "/api/v1/nothings",
+    "/api/v1/namespaces/default/nothings/a",
+    "/apis/apps/v7/deployments",
+    // Names are checked: 422, Invalid.
+    r#"POST /api/v1/namespaces/default/configmaps {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"Not A Name"}}"#,
+    // A version where none may be, or none that can be read: 500 without a reason.
+    r#"POST /api/v1/namespaces/default/configmaps {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"1"}}"#,
+    r#"PUT /api/v1/namespaces/default/configmaps/a {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"abc"}}"#,
+    // A namespace has to exist before something is put there: 404, of `namespaces`.
+    r#"POST /api/v1/namespaces/none/configmaps {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#,
+    // Other details: none for the first two, and the kind instead of its plural name for the last.
+    "PATCH /api/v1/namespaces/default/configmaps/a {}",
+    r#"PATCH /api/v1/namespaces/default/configmaps/a [{"op":"test","path":"/data/k","value":"other"}]"#,
+    r#"DELETE /api/v1/namespaces/default/configmaps/a {"preconditions":{"uid":"other"}}"#,
+];
+
 #[actix::test]
 async fn the_embedded_server_answers_as_the_real_one_does() {
     let plane = ControlPlane::start(&[]).await;
     let real = Rc::clone(plane.admin());
     let embedded = ApiServer::new().connect().unwrap();
     for transport in [&real, &embedded] {
-        for (name, labels) in
-            [("a", json!({ "tier": "front" })), ("b", json!({ "tier": "back" })), ("c", json!({}))]
-        {
-            let map = json!({
-                "apiVersion": "v1", "kind": "ConfigMap",
-                "metadata": { "name": name, "labels": labels },
-            });
-            let body = map.to_string().into();
-            let content_type = Some("application/json");
-            let request =
-                Request { method: Method::Post, content_type, body, ..Request::get(MAPS) };
-            assert_eq!(transport.send(request).await.unwrap().status, 201);
-        }
+        create(transport, "a", &json!({ "tier": "front" })).await;
+        create(transport, "b", &json!({ "tier": "back" })).await;
+        create(transport, "c", &json!({})).await;
     }
     let mut differences = Vec::new();
     let mut compare = async |what: String, request: Request| {
         let (truth, imitation) =
-            (answer(&real, request.clone()).await, answer(&embedded, request).await);
-        if truth != imitation {
+            futures::join!(answer(&real, request.clone()), answer(&embedded, request));
+        if (truth == imitation) == KNOWN.contains(&what.as_str()) {
             differences.push(format!("{what}\n  real     {truth}\n  embedded {imitation}"));
         }
     };
@@ -160,11 +171,71 @@ async fn the_embedded_server_answers_as_the_real_one_does() {
         compare(format!("watch {watch}"), Request { query, ..Request::get(MAPS) }).await;
     }
     for (method, path, content_type, body) in writes() {
-        let what = format!("{method} {path} {content_type} {body}");
+        let what = format!("{method} {path} {body}");
         let (content_type, body) = (Some(content_type), body.to_string().into());
         compare(what, Request { method, content_type, body, ..Request::get(path) }).await;
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[actix::test]
+async fn both_refuse_what_they_have_forgotten_in_the_same_words() {
+    // Without a cache of its own, which would remember longer.
+    let plane = ControlPlane::start(&["--watch-cache=false"]).await;
+    let server = ApiServer::new();
+    let (real, embedded) = (Rc::clone(plane.admin()), server.connect().unwrap());
+    let mut questions = Vec::new();
+    for transport in [&real, &embedded] {
+        for name in ["a", "b", "c"] {
+            create(transport, name, &json!({})).await;
+        }
+        let query = vec![("limit", "1".to_owned())];
+        let page = read(transport, Request { query, ..Request::get(MAPS) }).await;
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let version = text(&page["metadata"]["resourceVersion"]);
+        let next = text(&page["metadata"]["continue"]);
+        create(transport, "d", &json!({})).await;
+        let watch = vec![("watch", "true".to_owned()), ("timeoutSeconds", "1".to_owned())];
+        let at = ("resourceVersion", version);
+        questions.push([
+            vec![("limit", "1".to_owned()), ("continue", next)],
+            vec![at.clone(), ("resourceVersionMatch", "Exact".to_owned())],
+            [watch.clone(), vec![at]].concat(),
+            [watch, vec![("resourceVersion", "1".to_owned())]].concat(),
+        ]);
+    }
+    plane.compact().await;
+    server.forget_history();
+    let mut differences = Vec::new();
+    for (at_real, at_embedded) in questions[0].iter().zip(&questions[1]) {
+        let ask = |query: &Vec<_>| Request { query: query.clone(), ..Request::get(MAPS) };
+        let truth = answer(&real, ask(at_real)).await;
+        let imitation = answer(&embedded, ask(at_embedded)).await;
+        assert!(truth.contains(r#""code":410"#), "{at_real:?} {truth}");
+        if truth != imitation {
+            differences.push(format!("{at_real:?}\n  real     {truth}\n  embedded {imitation}"));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+async fn create(transport: &Rc<dyn Transport>, name: &str, labels: &Value) {
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "labels": labels },
+    });
+    let (content_type, body) = (Some("application/json"), map.to_string().into());
+    let request = Request { method: Method::Post, content_type, body, ..Request::get(MAPS) };
+    read(transport, request).await;
+}
+
+async fn read(transport: &Rc<dyn Transport>, request: Request) -> Value {
+    let mut response = transport.send(request).await.unwrap();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.body.next().await {
+        body.extend_from_slice(&chunk.unwrap());
+    }
+    assert!(response.status < 300, "{}", String::from_utf8_lossy(&body));
+    serde_json::from_slice(&body).unwrap()
 }
 
 fn pairs(query: &'static str) -> Vec<(&'static str, String)> {
@@ -203,6 +274,9 @@ fn told(value: &Value) -> String {
     }
     if value["kind"] == "Status" {
         let mut status = value.clone();
+        if let Some(next) = status["metadata"].get_mut("continue") {
+            *next = json!("…");
+        }
         // In English, for people.
         if value["reason"] != "Timeout" {
             status["message"] = json!("…");
