@@ -8,6 +8,7 @@ use kubeflect::client::{DeleteOptions, Patch};
 use serde_json::json;
 
 use crate::control_plane::{ControlPlane, User};
+use crate::recorded::Exchange;
 use crate::support::{Followed, config_map, eventually, pod};
 
 #[actix::test]
@@ -52,6 +53,24 @@ async fn an_object_enters_and_leaves_with_its_labels() {
     assert_eq!(followed.next().await, "added default/a (Watch)");
     maps.delete("a", &DeleteOptions::default()).await.unwrap();
     assert_eq!(followed.next().await, "deleted default/a (Watch)");
+    followed.stop().await;
+}
+
+/// The first audit is after one to two minutes.
+#[actix::test]
+async fn an_audit_in_several_pages_finds_a_true_cache_true() {
+    let plane = ControlPlane::start(&[]).await;
+    let maps = plane.objects::<ConfigMap>();
+    for number in 0..600 {
+        maps.create(&config_map(&format!("map-{number:03}"))).await.unwrap();
+    }
+    let options = Options::all().audit(Duration::from_secs(60));
+    let followed = Followed::<ConfigMap>::start(plane.connection(User::Admin), options).await;
+    let audits = || followed.reflector.status().audits;
+    let done = eventually(Duration::from_secs(150), || audits().done > 0).await;
+    assert!(done && audits().differences == 0, "{}", followed.report());
+    let exact = |exchange: &Exchange| exchange.parameter("resourceVersionMatch") == Some("Exact");
+    assert!(followed.exchanges().iter().any(exact), "{}", followed.report());
     followed.stop().await;
 }
 

@@ -12,7 +12,7 @@ use kubeflect::client::{
 use kubeflect::object::StaticKind;
 use serde_json::{Value, json};
 use tokio::process::Command;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::certificates;
@@ -29,7 +29,7 @@ pub(crate) struct ControlPlane {
     /// How many data folders there have been: each restored snapshot has its own.
     data_folders: usize,
     admin: Rc<dyn Transport>,
-    _turn: MutexGuard<'static, ()>,
+    _turn: SemaphorePermit<'static>,
 }
 
 #[derive(Clone, Copy)]
@@ -59,14 +59,17 @@ const TOKENS: &str = "admin-token,admin,1,system:masters\nreader-token,reader,2\
 /// What is asked of a control plane is done within this, or never.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// One control plane at a time: each wants a core and 400 MB.
-static TURN: Mutex<()> = Mutex::const_new(());
+/// Two control planes at a time: each wants a core while it starts, and 350 MB.
+static TURNS: Semaphore = Semaphore::const_new(2);
+
+/// Where the programs are. Built once, by whoever is first.
+static PROGRAMS: OnceCell<PathBuf> = OnceCell::const_new();
 
 impl ControlPlane {
     /// Starts one that is ready. `flags` are for the API server, and win over ours.
     pub(crate) async fn start(flags: &[&str]) -> Self {
-        let turn = TURN.lock().await;
-        let programs = build().await;
+        let turn = TURNS.acquire().await.expect("nobody closes it");
+        let programs = PROGRAMS.get_or_init(build).await.clone();
         let folder = env::temp_dir().join(format!(
             "kubeflect-cluster-{}-{}",
             std::process::id(),

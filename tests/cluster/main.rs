@@ -1,6 +1,6 @@
 //! Against a real API server and a real etcd, built from their Go modules: `cargo test --test cluster`.
 //!
-//! Each test has a control plane of its own, and they run one at a time.
+//! Each test has a control plane of its own, and two run at a time. Logs stay where a test that failed says.
 
 mod certificates;
 mod control_plane;
