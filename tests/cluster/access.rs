@@ -99,6 +99,7 @@ async fn a_token_that_is_replaced_on_both_sides_is_read_again() {
     })
     .await;
     fs::write(&token, "second").unwrap();
+    maps.until_recovered().await;
     plane.objects::<ConfigMap>().create(&config_map("a")).await.unwrap();
     assert_eq!(maps.next().await, "added default/a (Watch)");
     maps.stop().await;

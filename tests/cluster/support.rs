@@ -110,6 +110,15 @@ impl<K: Resource> Followed<K> {
         self.until_reflector("a condition", |it| it.status().condition.is_some()).await;
     }
 
+    /// Waits until nothing stands in the way any more.
+    pub(crate) async fn until_recovered(&self) {
+        self.until_reflector("a watch again", |it| {
+            let status = it.status();
+            status.condition.is_none() && status.phase == Phase::Watching
+        })
+        .await;
+    }
+
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
         self.cluster.exchanges()
     }
