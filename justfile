@@ -14,6 +14,10 @@ doc:
 test:
     cargo test
 
+# Against a real API server and etcd. Needs Go: they are built from their modules, which takes minutes the first time.
+cluster:
+    cargo test --test cluster
+
 # What a library user builds: without the program, and without the client.
 features:
     cargo check --no-default-features --features k8s-openapi/latest

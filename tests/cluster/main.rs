@@ -1,0 +1,17 @@
+//! Against a real API server and a real etcd, built from their Go modules: `cargo test --test cluster`.
+//!
+//! Each test has a control plane of its own, and two run at a time. Logs stay where a test that failed says.
+
+mod certificates;
+mod control_plane;
+mod link;
+mod process;
+mod recorded;
+mod support;
+
+mod access;
+mod changes;
+mod first_sync;
+mod kinds;
+mod outages;
+mod wire;
