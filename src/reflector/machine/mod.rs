@@ -30,7 +30,7 @@ const PAGE: u32 = 500;
 const PATIENCE: Duration = Duration::from_secs(75);
 const MORE_PATIENCE: Duration = Duration::from_secs(20);
 /// Within this after it came back, a server is asked how far it has come.
-const VERIFY_WITHIN: Duration = Duration::from_secs(30);
+const VERIFY_WITHIN: Duration = Duration::from_secs(10);
 /// So much longer than it was asked to last a watch may take to end.
 const WATCH_GRACE: Duration = Duration::from_secs(15);
 
