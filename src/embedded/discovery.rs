@@ -4,20 +4,53 @@ use std::collections::BTreeMap;
 use kube_core::Version;
 use serde_json::{Value, json};
 
-use super::failure::{Failure, json_response, text_response};
+use super::failure::{Failure, TEXT, json_response, whole_response};
 use super::model::Model;
-use super::openapi;
-use super::resources::Served;
-use crate::client::Response;
+use super::resources::{Origin, Served};
+use super::route::Call;
+use super::{aggregated, openapi};
+use crate::client::{Method, Response};
 
-const VERBS: [&str; 8] =
+pub(super) const VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
+pub(super) const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
+
 /// Answers everything that is not about objects.
-pub(super) fn answer(model: &Model, path: &[String]) -> Response {
+pub(super) fn answer(model: &Model, call: &Call, path: &[String]) -> Response {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    let found = match path.as_slice() {
-        ["readyz" | "livez" | "healthz", ..] => return text_response(200, "ok"),
+    let found = find(model, &path);
+    if found.is_some() && call.method != Method::Get {
+        return Failure::method_not_allowed().response();
+    }
+    if aggregated::is_wanted(&call.accept)
+        && let ["api"] | ["apis"] = path.as_slice()
+    {
+        let all = if path == ["api"] { aggregated::core(model) } else { aggregated::named(model) };
+        return whole_response(200, aggregated::MEDIA_TYPE, all.to_string().into());
+    }
+    match found {
+        Some(Value::String(text)) => whole_response(200, TEXT, text.into()),
+        Some(body) => json_response(200, &body),
+        None if is_built_in(model, &path) => Failure::no_such_resource().response(),
+        None => whole_response(404, TEXT, "404 page not found\n".into()),
+    }
+}
+
+/// Whether a path leads into a group that the server has of its own.
+fn is_built_in(model: &Model, path: &[&str]) -> bool {
+    let group = match path {
+        ["api", _, _, ..] => "",
+        ["apis", group, _, _, ..] => group,
+        _ => return false,
+    };
+    open_kinds(model).any(|it| it.kind.group == group && it.origin == Origin::BuiltIn)
+}
+
+/// What is at a path: an object, or plain text.
+fn find(model: &Model, path: &[&str]) -> Option<Value> {
+    match path {
+        ["readyz" | "livez" | "healthz", ..] => Some(json!("ok")),
         ["version"] => Some(version()),
         ["openapi", "v3"] => Some(openapi::index(model)),
         ["openapi", "v3", rest @ ..] => openapi::description(model, &rest.join("/")),
@@ -32,20 +65,12 @@ pub(super) fn answer(model: &Model, path: &[String]) -> Response {
         ["api", version] => resource_list(model, "", version),
         ["apis", group, version] => resource_list(model, group, version),
         _ => None,
-    };
-    match found {
-        Some(body) => json_response(200, &body),
-        None => text_response(404, "404 page not found\n"),
     }
-}
-
-pub(super) fn refuse_to_write() -> Response {
-    Failure::method_not_allowed().response()
 }
 
 fn version() -> Value {
     json!({
-        "major": "1", "minor": "34", "gitVersion": "v1.34.0+kubeflect", "gitCommit": "", "gitTreeState": "clean",
+        "major": "1", "minor": "37", "gitVersion": "v1.37.0+kubeflect", "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc", "platform": "memory",
     })
 }
@@ -54,13 +79,13 @@ fn core_versions() -> Value {
     json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [] })
 }
 
-fn open_kinds(model: &Model) -> impl Iterator<Item = &Served> {
+pub(super) fn open_kinds(model: &Model) -> impl Iterator<Item = &Served> {
     let open = model.collections.values().filter(|collection| collection.open);
     open.map(|collection| collection.served.as_ref())
 }
 
 /// The groups that have a name, each with its versions.
-fn groups(model: &Model) -> BTreeMap<&str, Vec<&str>> {
+pub(super) fn groups(model: &Model) -> BTreeMap<&str, Vec<&str>> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for served in open_kinds(model).filter(|served| !served.kind.group.is_empty()) {
         let versions = groups.entry(&served.kind.group).or_default();
@@ -114,6 +139,9 @@ fn resource(served: &Served) -> Value {
     if !served.short_names.is_empty() {
         resource["shortNames"] = json!(served.short_names);
     }
+    if !served.categories().is_empty() {
+        resource["categories"] = json!(served.categories());
+    }
     resource
 }
 
@@ -123,6 +151,6 @@ fn status(served: &Served) -> Value {
         "singularName": "",
         "namespaced": served.is_namespaced(),
         "kind": served.kind.kind,
-        "verbs": ["get", "patch", "update"],
+        "verbs": STATUS_VERBS,
     })
 }

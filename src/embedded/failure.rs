@@ -8,6 +8,7 @@ use crate::api::{Status, StatusCause, StatusDetails};
 use crate::client::Response;
 
 pub(super) const JSON: &str = "application/json";
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// An answer other than the one asked for.
 #[derive(Debug, Clone)]
@@ -53,6 +54,17 @@ impl Failure {
         Self::new(404, "NotFound", message).about(served, name)
     }
 
+    /// A resource that its group does not have.
+    pub(super) fn no_such_resource() -> Self {
+        Self::new(404, "NotFound", "the server could not find the requested resource")
+            .with_details(StatusDetails::default())
+    }
+
+    /// What Kubernetes forgot to map: no reason, and 500.
+    pub(super) fn unmapped(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
     pub(super) fn no_such_kind(api_version: &str, kind: &str) -> Self {
         let message = format!("no matches for kind \"{kind}\" in version \"{api_version}\"");
         Self::new(404, "NotFound", message)
@@ -76,7 +88,7 @@ impl Failure {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {accepted}"
         );
-        Self::new(415, "UnsupportedMediaType", message)
+        Self::new(415, "UnsupportedMediaType", message).with_details(StatusDetails::default())
     }
 
     pub(super) fn already_exists(served: &Served, name: &str) -> Self {
@@ -88,6 +100,20 @@ impl Failure {
         let message =
             format!("Operation cannot be fulfilled on {} \"{name}\": {problem}", served.kind);
         Self::new(409, "Conflict", message).about(served, name)
+    }
+
+    /// An object that is not the one that was meant. Here Kubernetes says the kind where else it says the resource.
+    pub(super) fn other_uid(served: &Served, name: &str, wanted: &str, found: &str) -> Self {
+        let problem = format!(
+            "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+        );
+        let kind = &served.kind.kind;
+        let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {problem}");
+        let mut failure = Self::new(409, "Conflict", message).about(served, name);
+        if let Some(details) = &mut failure.status.details {
+            details.kind = kind.clone().into_owned();
+        }
+        failure
     }
 
     pub(super) fn modified_meanwhile(served: &Served, name: &str) -> Self {
@@ -154,9 +180,10 @@ impl Failure {
         Self::new(422, "Invalid", message).with_details(details)
     }
 
-    pub(super) fn rejected_patch(served: &Served, name: &str) -> Self {
+    /// A JSON patch that does not fit. Kubernetes does not say what of.
+    pub(super) fn rejected_patch() -> Self {
         let message = "the server rejected our request due to an error in our request";
-        Self::new(422, "Invalid", message).about(served, name)
+        Self::new(422, "Invalid", message).with_details(StatusDetails::default())
     }
 
     /// A watch from a version that is forgotten.
@@ -196,12 +223,12 @@ impl Failure {
         })
     }
 
-    /// A watch from something that is no version. Kubernetes forgot to map this one: no reason, and 500.
+    /// A watch from something that is no version.
     pub(super) fn watch_version_invalid(text: &str) -> Self {
         let message = format!(
             "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
         );
-        Self::new(500, "", message)
+        Self::unmapped(message)
     }
 
     fn with_details(mut self, details: StatusDetails) -> Self {
@@ -243,10 +270,6 @@ impl Failure {
 
 pub(super) fn json_response(status: u16, body: &Value) -> Response {
     whole_response(status, JSON, Bytes::from(body.to_string()))
-}
-
-pub(super) fn text_response(status: u16, body: &'static str) -> Response {
-    whole_response(status, "text/plain; charset=utf-8", Bytes::from_static(body.as_bytes()))
 }
 
 pub(super) fn whole_response(status: u16, content_type: &str, body: Bytes) -> Response {

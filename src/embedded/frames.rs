@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::resources::Served;
 use super::stored::{Form, Stored};
+use super::table;
 
 /// One event of a watch, as it is sent.
 pub(super) fn write_event(chunk: &mut Vec<u8>, event_type: &str, object: &Stored, form: Form) {
@@ -43,6 +44,10 @@ pub(super) fn bookmark(
     match form {
         Form::MetadataOnly => json!({
             "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+        }),
+        Form::Table(_) => json!({
+            "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+            "columnDefinitions": table::columns(&served.kind), "rows": [],
         }),
         Form::Whole => {
             let kind = &served.kind;

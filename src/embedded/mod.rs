@@ -20,13 +20,14 @@
 //! assert!(objects.contains_key(&ObjectKey::new("default", "settings")));
 //! ```
 //!
-//! What Kubernetes does and this server does not: validation, defaults, controllers, authentication, strategic merge,
-//! server-side apply, conversion between versions of a custom resource.
+//! What Kubernetes does and this server does not: validation, defaults, controllers, authentication, server-side apply,
+//! bodies in YAML or protobuf, conversion between versions of a custom resource.
 #![allow(
     clippy::result_large_err,
     reason = "a Status is one of the answers here, and as common as any other"
 )]
 
+mod aggregated;
 mod continue_token;
 mod control;
 mod demo;
@@ -46,6 +47,8 @@ mod route;
 mod selection;
 mod serve;
 mod stored;
+mod strategic_merge;
+mod table;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -67,7 +70,7 @@ use self::mutation::{Preconditions, metadata_of, text};
 use self::resources::{ResourceId, Served};
 use self::route::{Call, Target};
 use crate::api::Status;
-use crate::client::{Method, Request, Response};
+use crate::client::{Request, Response};
 use crate::object::{Kind, ObjectKey};
 
 /// An API server in memory. Clones are the same server.
@@ -219,32 +222,47 @@ impl ApiServer {
     async fn respond(&self, call: &Call, target: &Target, verb: Verb) -> Result<Response, Failure> {
         self.authorise(target, verb)?;
         match (target, verb) {
-            (Target::Discovery(_), _) if call.method != Method::Get => {
-                Ok(discovery::refuse_to_write())
-            }
-            (Target::Discovery(path), _) => Ok(discovery::answer(&lock(&self.model), path)),
+            (Target::Discovery(path), _) => Ok(discovery::answer(&lock(&self.model), call, path)),
             (Target::Collection { resource, namespace }, verb) => {
                 let namespace = namespace.as_deref();
                 match verb {
                     Verb::List => self.list(call, resource, namespace).await,
                     Verb::Watch => self.watch(call, resource, namespace),
                     Verb::Create => {
-                        writes::create(&mut lock(&self.model), call, resource, namespace)
+                        self.write(call, |model| writes::create(model, call, resource, namespace))
                     }
-                    Verb::DeleteCollection => {
-                        writes::delete_collection(&mut lock(&self.model), call, resource, namespace)
-                    }
+                    Verb::DeleteCollection => self.write(call, |model| {
+                        writes::delete_collection(model, call, resource, namespace)
+                    }),
                     _ => Err(Failure::method_not_allowed()),
                 }
             }
             (Target::Object { resource, key }, verb) => match verb {
                 Verb::Get => self.get(call, resource, key).await,
-                Verb::Update => writes::replace(&mut lock(&self.model), call, resource, key),
-                Verb::Patch => writes::patch(&mut lock(&self.model), call, resource, key),
-                Verb::Delete => writes::delete(&mut lock(&self.model), call, resource, key),
+                Verb::Update => {
+                    self.write(call, |model| writes::replace(model, call, resource, key))
+                }
+                Verb::Patch => self.write(call, |model| writes::patch(model, call, resource, key)),
+                Verb::Delete => {
+                    self.write(call, |model| writes::delete(model, call, resource, key))
+                }
                 _ => Err(Failure::method_not_allowed()),
             },
         }
+    }
+
+    /// Writes, or only says what a write would come to: `dryRun=All`.
+    fn write(
+        &self,
+        call: &Call,
+        write: impl FnOnce(&mut Model) -> Result<Response, Failure>,
+    ) -> Result<Response, Failure> {
+        let rehearsing = writes::asks_for_a_dry_run(call)?;
+        let mut model = lock(&self.model);
+        model.rehearsing = rehearsing;
+        let written = write(&mut model);
+        model.rehearsing = false;
+        written
     }
 
     fn authorise(&self, target: &Target, verb: Verb) -> Result<(), Failure> {

@@ -33,6 +33,8 @@ pub(super) struct Model {
     pub(super) request_counts: BTreeMap<Verb, u64>,
     pub(super) random: fastrand::Rng,
     history_limit: usize,
+    /// Nothing is recorded: somebody only wants to know what would be.
+    pub(super) rehearsing: bool,
 }
 
 /// The objects of one resource, and how they came to be.
@@ -91,6 +93,7 @@ impl Model {
             request_counts: BTreeMap::new(),
             random: fastrand::Rng::with_seed(seed),
             history_limit: DEFAULT_LIMIT,
+            rehearsing: false,
         };
         built_in().for_each(|served| model.register(served));
         model
@@ -163,6 +166,9 @@ impl Model {
         let kinds = |definition: Option<&Value>| {
             definition.and_then(Value::as_object).map(defined_by).unwrap_or_default()
         };
+        if self.rehearsing {
+            return;
+        }
         let wanted = kinds(after);
         let is_wanted = |kind: &Kind| {
             wanted.iter().any(|served| ResourceId::of(&served.kind) == ResourceId::of(kind))
@@ -182,6 +188,9 @@ impl Model {
         key: ObjectKey,
         after: Option<Stored>,
     ) -> Option<Arc<Stored>> {
+        if self.rehearsing {
+            return self.object(resource, &key).cloned();
+        }
         let revision = self.revision() + 1;
         let collection = self.collections.get_mut(resource)?;
         let lost = self.faults.loses_event(resource);

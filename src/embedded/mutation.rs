@@ -27,13 +27,16 @@ impl Model {
         let metadata = metadata_of(&mut object)?;
         if metadata.get("resourceVersion").is_some_and(|version| version != "") {
             let message = "resourceVersion should not be set on objects to be created";
-            return Err(Failure::bad_request(message));
+            return Err(Failure::unmapped(message));
         }
         let name = match (text(metadata, "name"), text(metadata, "generateName")) {
             ("", "") => return Err(name_required(&served)),
             ("", prefix) => format!("{prefix}{}", suffix(&mut self.random)),
             (name, _) => name.to_owned(),
         };
+        if !is_valid_name(&name) {
+            return Err(name_invalid(&served, &name));
+        }
         let key = ObjectKey::new(if served.is_namespaced() { namespace } else { "" }, &name);
         if self.object(resource, &key).is_some() {
             return Err(Failure::already_exists(&served, &name));
@@ -61,6 +64,11 @@ impl Model {
             uid: given(metadata, "uid"),
             resource_version: given(metadata, "resourceVersion").filter(|version| version != "0"),
         };
+        if let Some(version) = &preconditions.resource_version
+            && version.parse::<u64>().is_err()
+        {
+            return Err(Failure::unmapped(format!("invalid resource version {version:?}")));
+        }
         check(&served, key, &existing, &preconditions)?;
         metadata.insert("name".to_owned(), json!(key.name()));
         metadata.insert("uid".to_owned(), json!(existing.uid));
@@ -162,7 +170,8 @@ impl Model {
         let content = Content::of(&object);
         let unchanged = self.object(resource, &key).filter(|existing| existing.has(&content));
         let revision = match unchanged {
-            Some(existing) => existing.revision,
+            Some(existing) => Some(existing.revision),
+            None if self.rehearsing => self.object(resource, &key).map(|it| it.revision),
             None => {
                 let revision = self.revision() + 1;
                 let stored = Stored::new(served, &object, &content, revision);
@@ -171,14 +180,38 @@ impl Model {
                     let before = before.map(|stored| stored.to_value());
                     self.definition_changed(before.as_ref(), Some(&Value::Object(object.clone())));
                 }
-                revision
+                Some(revision)
             }
         };
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        if let (Some(metadata), Some(revision)) =
+            (object.get_mut("metadata").and_then(Value::as_object_mut), revision)
+        {
             metadata.insert("resourceVersion".to_owned(), json!(revision.to_string()));
         }
         Value::Object(object)
     }
+}
+
+/// What Kubernetes calls a DNS-1123 subdomain. Some kinds are stricter there.
+fn is_valid_name(name: &str) -> bool {
+    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label = |label: &str| {
+        let bytes = label.as_bytes();
+        bytes.first().is_some_and(|&first| alphanumeric(first))
+            && bytes.last().is_some_and(|&last| alphanumeric(last))
+            && bytes.iter().all(|&byte| alphanumeric(byte) || byte == b'-')
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
+fn name_invalid(served: &Served, name: &str) -> Failure {
+    let message = format!(
+        "Invalid value: {name:?}: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
+         '-' or '.', and must start and end with an alphanumeric character"
+    );
+    let reason = "FieldValueInvalid".to_owned();
+    let cause = StatusCause { reason, message, field: "metadata.name".to_owned() };
+    Failure::invalid_object(served, name, cause)
 }
 
 fn name_required(served: &Served) -> Failure {
@@ -200,11 +233,7 @@ fn check(
     preconditions: &Preconditions,
 ) -> Result<(), Failure> {
     if let Some(uid) = preconditions.uid.as_ref().filter(|uid| **uid != existing.uid) {
-        let problem = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-            existing.uid
-        );
-        return Err(Failure::conflict(served, key.name(), &problem));
+        return Err(Failure::other_uid(served, key.name(), uid, &existing.uid));
     }
     match &preconditions.resource_version {
         Some(version) if *version != existing.revision.to_string() => {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::continue_token::ContinueToken;
 use super::failure::Failure;
-use super::stored::Form;
+use super::stored::{Form, RowObject};
 use crate::api::StatusCause;
 
 /// A year is for ever, and can be added to any clock.
@@ -65,8 +65,27 @@ impl<'a> Query<'a> {
         Some(!matches!(value.as_str(), "false" | "0" | "f" | "F" | "FALSE" | "False"))
     }
 
+    fn number(self, name: &str) -> Result<Option<i64>, Failure> {
+        match self.text(name) {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_unreadable| {
+                let problem = format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
+                Failure::bad_request(problem)
+            }),
+        }
+    }
+
     pub(super) fn asks_to_watch(self) -> bool {
         self.flag("watch") == Some(true)
+    }
+
+    /// How much of each object the rows of a table carry.
+    fn row_object(self) -> RowObject {
+        match self.text("includeObject") {
+            "None" => RowObject::None,
+            "Object" => RowObject::Whole,
+            _ => RowObject::Metadata,
+        }
     }
 
     pub(super) fn asks_for_a_streaming_list(self) -> bool {
@@ -91,7 +110,8 @@ impl ListOptions {
         let revision = parse_version(version).ok_or_else(|| {
             Failure::bad_request(format!("invalid resource version: {version:?}"))
         })?;
-        let limit = query.text("limit").parse().ok().filter(|&limit| limit > 0);
+        let limit = query.number("limit")?.and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.filter(|&limit| limit > 0);
         let exact = version_match == "Exact"
             || (version_match.is_empty() && limit.is_some() && revision > 0);
         Ok(Self {
@@ -227,19 +247,27 @@ pub(super) fn parse_version(text: &str) -> Option<u64> {
     if text.is_empty() { Some(0) } else { text.parse().ok() }
 }
 
-/// The first form of the `Accept` header that this server can give. It gives no tables, and no protobuf.
-pub(super) fn negotiate(accept: &str) -> Result<Form, Failure> {
+/// The first form of the `Accept` header that this server can give. It gives no protobuf.
+pub(super) fn negotiate(accept: &str, query: Query<'_>) -> Result<Form, Failure> {
     if accept.trim().is_empty() {
         return Ok(Form::Whole);
     }
     let forms = accept.split(',').filter_map(|range| {
         let mut parts = range.split(';').map(str::trim);
         let json = matches!(parts.next(), Some("application/json" | "application/*" | "*/*"));
-        let transformed = parts.find_map(|part| part.strip_prefix("as="));
-        match transformed.filter(|_| json) {
+        let (mut transformed, mut version) = (None, "v1");
+        for part in parts {
+            match part.split_once('=') {
+                Some(("as", form)) => transformed = Some(form),
+                Some(("v", given)) => version = given,
+                _ => {}
+            }
+        }
+        match transformed.filter(|_| json && version == "v1") {
+            Some("Table") => Some(Form::Table(query.row_object())),
             Some("PartialObjectMetadata" | "PartialObjectMetadataList") => Some(Form::MetadataOnly),
             Some(_) => None,
-            None => json.then_some(Form::Whole),
+            None => (json && transformed.is_none()).then_some(Form::Whole),
         }
     });
     { forms }.next().ok_or_else(Failure::not_acceptable)
@@ -309,13 +337,16 @@ mod tests {
 
     #[test]
     fn the_first_form_that_can_be_given_is_given() {
+        let negotiated = |accept: &str| negotiate(accept, Query(&[]));
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+        let old_table = "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
         let partial =
             "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-        assert_eq!(negotiate(table).unwrap(), Form::Whole);
-        assert_eq!(negotiate(partial).unwrap(), Form::MetadataOnly);
-        assert_eq!(negotiate("").unwrap(), Form::Whole);
-        let protobuf = negotiate("application/vnd.kubernetes.protobuf").unwrap_err();
+        assert_eq!(negotiated(table).unwrap(), Form::Table(RowObject::Metadata));
+        assert_eq!(negotiated(old_table).unwrap(), Form::Whole);
+        assert_eq!(negotiated(partial).unwrap(), Form::MetadataOnly);
+        assert_eq!(negotiated("").unwrap(), Form::Whole);
+        let protobuf = negotiated("application/vnd.kubernetes.protobuf").unwrap_err();
         assert_eq!(protobuf.status.code, 406);
     }
 }

@@ -15,7 +15,7 @@ use super::resources::ResourceId;
 use super::route::Call;
 use super::selection::Selection;
 use super::stored::{Form, Stored};
-use super::{ApiServer, lock};
+use super::{ApiServer, lock, table};
 use crate::client::Response;
 use crate::object::ObjectKey;
 
@@ -37,7 +37,7 @@ impl ApiServer {
         resource: &ResourceId,
         key: &ObjectKey,
     ) -> Result<Response, Failure> {
-        let form = negotiate(&call.accept)?;
+        let form = negotiate(&call.accept, Query(&call.query))?;
         let version = Query(&call.query).text("resourceVersion");
         let revision = parse_version(version).ok_or_else(|| {
             Failure::bad_request(format!("invalid resource version: {version:?}"))
@@ -54,7 +54,7 @@ impl ApiServer {
         namespace: Option<&str>,
     ) -> Result<Response, Failure> {
         let query = Query(&call.query);
-        let form = negotiate(&call.accept)?;
+        let form = negotiate(&call.accept, query)?;
         let options = ListOptions::parse(query)?;
         let served = lock(&self.model).served(resource)?;
         let (labels, fields) = (query.text("labelSelector"), query.text("fieldSelector"));
@@ -176,9 +176,15 @@ fn write_list(
     form: Form,
 ) -> Bytes {
     let kind = &collection.served.kind;
-    let (list_kind, api_version) = match form {
-        Form::Whole => (format!("{}List", kind.kind), kind.api_version()),
-        Form::MetadataOnly => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".into()),
+    let meta = || "meta.k8s.io/v1".into();
+    let items = r#""items":"#.to_owned();
+    let (list_kind, api_version, items) = match form {
+        Form::Whole => (format!("{}List", kind.kind), kind.api_version(), items),
+        Form::MetadataOnly => ("PartialObjectMetadataList".to_owned(), meta(), items),
+        Form::Table(_) => {
+            let columns = table::columns(kind);
+            ("Table".to_owned(), meta(), format!(r#""columnDefinitions":{columns},"rows":"#))
+        }
     };
     let mut more = String::new();
     if let (1.., Some((last, _))) = (page.remaining, page.objects.last()) {
@@ -190,7 +196,7 @@ fn write_list(
     }
     let revision = page.revision;
     let mut body = format!(
-        r#"{{"kind":"{list_kind}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{revision}"{more}}},"items":["#
+        r#"{{"kind":"{list_kind}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{revision}"{more}}},{items}["#
     )
     .into_bytes();
     for (index, (_, object)) in page.objects.iter().enumerate() {

@@ -60,6 +60,16 @@ impl Served {
         self.kind.scope != Scope::Cluster
     }
 
+    /// What it is found by beside its own names: `kubectl get all`.
+    pub(super) fn categories(&self) -> &'static [&'static str] {
+        let plural = self.kind.plural.as_ref();
+        match (self.origin, self.kind.group.as_ref()) {
+            (Origin::BuiltIn, "") if matches!(plural, "pods" | "services") => &["all"],
+            (Origin::BuiltIn, "apps" | "batch") => &["all"],
+            _ => &[],
+        }
+    }
+
     /// The field labels it can be selected by, beside name and namespace.
     pub(super) fn field_labels(&self) -> &'static [&'static str] {
         if self.origin == Origin::Custom {

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::resources::{Origin, Served};
+use super::table;
 
 /// One state of one object, as it is sent, and what it can be selected by.
 ///
@@ -35,6 +36,16 @@ pub(super) enum Form {
     Whole,
     /// `PartialObjectMetadata`.
     MetadataOnly,
+    /// `Table`: what kubectl prints.
+    Table(RowObject),
+}
+
+/// How much of its object a row of a table carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RowObject {
+    None,
+    Metadata,
+    Whole,
 }
 
 /// An object's text without type and version: equal contents are equal objects.
@@ -150,6 +161,9 @@ impl Stored {
 
     /// The object as in a watch event.
     pub(super) fn write_into(&self, out: &mut Vec<u8>, form: Form) {
+        if let Form::Table(row_object) = form {
+            return write(out, table::of_one(&self.to_value(), row_object));
+        }
         let metadata = (form == Form::MetadataOnly).then(|| metadata_of(&self.text)).flatten();
         match metadata {
             Some(metadata) => write(
@@ -164,7 +178,9 @@ impl Stored {
 
     /// The object as an item of a list.
     pub(super) fn write_item_into(&self, out: &mut Vec<u8>, form: Form, origin: Origin) {
-        if form == Form::Whole && origin == Origin::BuiltIn && self.type_end > 0 {
+        if let Form::Table(row_object) = form {
+            write(out, table::row(&self.to_value(), row_object));
+        } else if form == Form::Whole && origin == Origin::BuiltIn && self.type_end > 0 {
             out.push(b'{');
             out.extend_from_slice(&self.text[self.type_end..]);
         } else {

@@ -93,7 +93,7 @@ impl ApiServer {
         namespace: Option<&str>,
     ) -> Result<Response, Failure> {
         let query = Query(&call.query);
-        let form = negotiate(&call.accept)?;
+        let form = negotiate(&call.accept, Query(&call.query))?;
         let mut model = lock(&self.model);
         let streaming_lists = !model.faults.is_on(Switch::StreamingListsOff);
         let options = WatchOptions::parse(query, streaming_lists)?;

@@ -4,10 +4,11 @@ use super::failure::{Failure, json_response};
 use super::model::Model;
 use super::mutation::{Preconditions, metadata_of, text};
 use super::options::Query;
-use super::resources::{ResourceId, Served};
+use super::resources::{Origin, ResourceId, Served};
 use super::route::Call;
 use super::selection::Selection;
-use crate::client::Response;
+use super::strategic_merge;
+use crate::client::{Method, Response};
 use crate::object::ObjectKey;
 
 pub(super) fn create(
@@ -46,27 +47,21 @@ pub(super) fn patch(
     key: &ObjectKey,
 ) -> Result<Response, Failure> {
     let served = model.served(resource)?;
+    let format = PatchFormat::of(call, &served)?;
     let mut value = model.existing(resource, key)?.to_value();
     let change: Value = serde_json::from_slice(&call.body).map_err(|error| undecodable(&error))?;
-    match media_type(call) {
-        // Strategic merge needs the schema of every kind; without it lists are replaced, not merged.
-        "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
-            json_patch::merge(&mut value, &change);
-        }
-        "application/json-patch+json" => {
+    match format {
+        PatchFormat::Merge => json_patch::merge(&mut value, &change),
+        PatchFormat::StrategicMerge => strategic_merge::merge(&mut value, &change)
+            .map_err(|problem| Failure::bad_request(problem.message()))?,
+        PatchFormat::Json => {
             let change: json_patch::Patch =
                 serde_json::from_value(change).map_err(|error| undecodable(&error))?;
-            json_patch::patch(&mut value, &change)
-                .map_err(|_unfit| Failure::rejected_patch(&served, key.name()))?;
-        }
-        _ => {
-            let accepted = "application/json-patch+json, application/merge-patch+json, \
-                            application/strategic-merge-patch+json";
-            return Err(Failure::unsupported_media_type(accepted));
+            json_patch::patch(&mut value, &change).map_err(|_unfit| Failure::rejected_patch())?;
         }
     }
     let Value::Object(mut object) = value else {
-        return Err(Failure::rejected_patch(&served, key.name()));
+        return Err(Failure::rejected_patch());
     };
     check_name(&mut object, key)?;
     Ok(json_response(200, &model.replace(resource, key, object)?))
@@ -80,7 +75,7 @@ pub(super) fn delete(
 ) -> Result<Response, Failure> {
     let served = model.served(resource)?;
     let last = model.remove(resource, key, &preconditions(call)?)?;
-    let still_there = model.object(resource, key).is_some();
+    let still_there = model.object(resource, key).is_some() && !model.rehearsing;
     if still_there || served.returns_deleted_object() {
         return Ok(json_response(200, &last));
     }
@@ -117,6 +112,46 @@ pub(super) fn delete_collection(
         "metadata": { "resourceVersion": model.revision().to_string() }, "items": items,
     });
     Ok(json_response(200, &list))
+}
+
+/// How a patch is written down.
+#[derive(Debug, Clone, Copy)]
+enum PatchFormat {
+    Json,
+    Merge,
+    /// Only for kinds whose lists the server knows.
+    StrategicMerge,
+}
+
+impl PatchFormat {
+    fn of(call: &Call, served: &Served) -> Result<Self, Failure> {
+        const ALWAYS: &str = "application/json-patch+json, application/merge-patch+json";
+        match (media_type(call), served.origin) {
+            ("application/json-patch+json", _) => Ok(Self::Json),
+            ("application/merge-patch+json", _) => Ok(Self::Merge),
+            ("application/strategic-merge-patch+json", Origin::BuiltIn) => Ok(Self::StrategicMerge),
+            (_, Origin::Custom) => Err(Failure::unsupported_media_type(ALWAYS)),
+            (_, Origin::BuiltIn) => Err(Failure::unsupported_media_type(&format!(
+                "{ALWAYS}, application/strategic-merge-patch+json"
+            ))),
+        }
+    }
+}
+
+/// Deletions say it in their body, or as all others do in the query.
+pub(super) fn asks_for_a_dry_run(call: &Call) -> Result<bool, Failure> {
+    let options = match call.method {
+        Method::Delete => deletion_options(call)?,
+        _ => Value::Null,
+    };
+    let wish = options["dryRun"][0].as_str().unwrap_or(Query(&call.query).text("dryRun"));
+    match wish {
+        "" => Ok(false),
+        "All" => Ok(true),
+        other => Err(Failure::bad_request(format!(
+            "dryRun: Unsupported value: {other:?}: supported values: \"All\""
+        ))),
+    }
 }
 
 fn media_type(call: &Call) -> &str {
@@ -169,10 +204,14 @@ fn check_name(object: &mut Map<String, Value>, key: &ObjectKey) -> Result<(), Fa
 
 /// The body of a deletion may say what must be true of the object.
 fn preconditions(call: &Call) -> Result<Preconditions, Failure> {
-    if call.body.is_empty() {
-        return Ok(Preconditions::default());
-    }
-    let options: Value = serde_json::from_slice(&call.body).map_err(|error| undecodable(&error))?;
+    let options = deletion_options(call)?;
     let given = |name: &str| options["preconditions"][name].as_str().map(str::to_owned);
     Ok(Preconditions { uid: given("uid"), resource_version: given("resourceVersion") })
+}
+
+fn deletion_options(call: &Call) -> Result<Value, Failure> {
+    match call.body.is_empty() {
+        true => Ok(Value::Null),
+        false => serde_json::from_slice(&call.body).map_err(|error| undecodable(&error)),
+    }
 }

@@ -108,7 +108,12 @@ impl ControlPlane {
 
     /// The way to the API server through a port that leads there.
     pub(crate) fn connection_through(&self, port: u16, user: User<'_>) -> Connection {
-        load(&write_kubeconfig(&self.folder, user, port))
+        load(&self.kubeconfig_through(port, user))
+    }
+
+    /// The same as a file, for programs.
+    pub(crate) fn kubeconfig_through(&self, port: u16, user: User<'_>) -> PathBuf {
+        write_kubeconfig(&self.folder, user, port)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -264,7 +269,7 @@ impl Drop for ControlPlane {
 }
 
 /// The folder of the programs, which are built if they are not there.
-async fn build() -> PathBuf {
+pub(crate) async fn build() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/build");
     let output = Command::new(script).output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -305,7 +310,7 @@ fn write_kubeconfig(folder: &Path, user: User<'_>, port: u16) -> PathBuf {
     file
 }
 
-fn load(kubeconfig: &Path) -> Connection {
+pub(crate) fn load(kubeconfig: &Path) -> Connection {
     let options = ConfigOptions {
         kubeconfig: Some(kubeconfig.to_owned()),
         environment: Environment::empty(),

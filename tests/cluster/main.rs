@@ -3,6 +3,8 @@
 //! Each test has a control plane of its own, and two run at a time. Logs stay where a test that failed says.
 
 mod certificates;
+mod clients;
+mod console;
 mod control_plane;
 mod link;
 mod process;
@@ -11,7 +13,10 @@ mod support;
 
 mod access;
 mod changes;
+mod differential;
 mod first_sync;
+mod informers;
 mod kinds;
+mod kubectl;
 mod outages;
 mod wire;

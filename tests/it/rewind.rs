@@ -28,7 +28,7 @@ fn a_restored_server_is_noticed_and_its_history_begun_anew_g14() {
             on_a_paused_clock(async {
                 let world = World::new().pods(&["kept", "changed"]);
                 let backup = world.server.resource_version();
-                world.create("after the backup");
+                world.create("after-the-backup");
                 world.touch("changed");
                 let options = Options::all().streaming_lists(streaming);
                 let (pods, log) = world.follow(options).await;
@@ -47,7 +47,7 @@ fn a_restored_server_is_noticed_and_its_history_begun_anew_g14() {
                 let mut told = told_why(&log);
                 told.sort();
                 // The same version may be of another state after a rewind: nobody can tell.
-                let expected = ["deleted after the backup", "updated changed", "updated kept"];
+                let expected = ["deleted after-the-backup", "updated changed", "updated kept"];
                 assert_eq!(told, expected.map(|event| format!("{event} (Rewind)")));
                 assert!(log.lock().unwrap().violations.is_empty());
                 world.touch("kept");

