@@ -135,7 +135,7 @@ fn requests(log: &Path) -> BTreeMap<String, usize> {
         }
         let agent = text("userAgent").split('/').next().unwrap_or_default();
         let verb = match text("verb") {
-            "list" if asks("limit=1&") => "list of one",
+            "list" if asks("limit=1&") || text("requestURI").ends_with("limit=1") => "list of one",
             "watch" if asks("sendInitialEvents=true") => "streaming list",
             verb => verb,
         };

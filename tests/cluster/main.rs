@@ -19,4 +19,5 @@ mod informers;
 mod kinds;
 mod kubectl;
 mod outages;
+mod rounds;
 mod wire;
