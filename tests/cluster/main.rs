@@ -6,6 +6,7 @@ mod certificates;
 mod control_plane;
 mod link;
 mod process;
+mod questions;
 mod recorded;
 mod support;
 
