@@ -31,7 +31,7 @@ async fn the_embedded_server_answers_as_the_real_one_does() {
 }
 
 #[actix::test]
-async fn both_refuse_what_they_have_forgotten_in_the_same_words() {
+async fn both_refuse_what_they_have_forgotten() {
     // Without a cache of its own, which would remember longer.
     let plane = ControlPlane::start(&["--watch-cache=false"]).await;
     let server = ApiServer::new();
