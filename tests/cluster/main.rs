@@ -8,6 +8,7 @@ mod console;
 mod control_plane;
 mod link;
 mod process;
+mod questions;
 mod recorded;
 mod support;
 

@@ -12,6 +12,8 @@ mod kinds;
 mod objects;
 mod program;
 mod proxy;
+#[path = "../cluster/questions.rs"]
+mod questions;
 mod recovery;
 mod rewind;
 mod runtime;
@@ -20,3 +22,4 @@ mod storm;
 mod subscribers;
 mod support;
 mod tidy;
+mod transcripts;
