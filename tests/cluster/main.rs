@@ -13,6 +13,7 @@ mod recorded;
 mod support;
 
 mod access;
+mod both;
 mod changes;
 mod differential;
 mod first_sync;
