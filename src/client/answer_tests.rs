@@ -73,7 +73,7 @@ async fn every_answer_of_the_protocol_is_known_for_what_it_is() {
         (404, "404 page not found\n", "NotFound"),
         (404, &status(404, "NotFound", "pods \"a\" not found"), "NotFound"),
         (400, &status(400, "BadRequest", "invalid resource version"), "Invalid"),
-        (500, &status(500, "", "resourceVersion: Invalid value: \"x\""), "Internal"),
+        (500, &status(500, "", "resourceVersion: Invalid value: \"x\""), "Expired"),
         (422, &status(422, "Invalid", "sendInitialEvents: Forbidden"), "Invalid"),
         (406, &status(406, "NotAcceptable", "only the following media types"), "Invalid"),
         (413, &status(413, "RequestEntityTooLarge", "limit is 3145728"), "Invalid"),
