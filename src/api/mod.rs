@@ -12,5 +12,6 @@ pub use self::lister_watcher::{
     IdentitiesFuture, ListFuture, ListWatch, ListerWatcher, WatchFuture, WatchStream,
 };
 pub use self::request::{ListRequest, Selection, Verb, VersionMatch, WatchRequest, WatchStart};
+#[cfg(feature = "client")]
 pub(crate) use self::status::null_as_default;
 pub use self::status::{Status, StatusCause, StatusDetails};

@@ -13,6 +13,8 @@ pub use self::field_selector::{FieldSelector, ParseFieldSelectorError};
 pub use self::key::{ObjectKey, ParseObjectKeyError};
 pub use self::kind::{Kind, Scope};
 pub use self::resource::{DecodeError, Head, HeadMetadata, Resource, StaticKind};
-pub(crate) use self::resource::{describe, is_same_object};
+#[cfg(feature = "client")]
+pub(crate) use self::resource::describe;
+pub(crate) use self::resource::is_same_object;
 pub use self::selector::{LabelSelector, ParseSelectorError};
 pub use self::version::ResourceVersion;

@@ -19,7 +19,9 @@ use self::arbiters::Arbiters;
 pub use self::arbiters::Threads;
 pub use self::error::{Error, Result};
 use crate::api::ListerWatcher;
-use crate::object::{Kind, Resource, StaticKind};
+#[cfg(feature = "client")]
+use crate::object::StaticKind;
+use crate::object::{Kind, Resource};
 use crate::reflector::{
     self, Condition, Control, NotSynced, Options, Phase, Reflector, ReflectorStatus, SourceFactory,
 };
