@@ -1,12 +1,14 @@
 use std::fmt;
 use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
 use futures::stream::LocalBoxStream;
 
 use super::{ApiError, IdentityPage, ListPage, ListRequest, WatchEvent, WatchRequest};
-use crate::object::Resource;
+use crate::object::{ObjectKey, Resource};
 
 /// The answer to a list.
 pub type ListFuture<K> = LocalBoxFuture<'static, Result<ListPage<K>, ApiError>>;
@@ -20,6 +22,13 @@ pub type WatchFuture<K> = LocalBoxFuture<'static, Result<WatchStream<K>, ApiErro
 /// Events in the server's order. After an error nothing more comes.
 pub type WatchStream<K> = LocalBoxStream<'static, Result<WatchEvent<K>, ApiError>>;
 
+/// What is cached already. A source that sees by uid and version that an object is the same need not read it again:
+/// it passes on what is cached.
+pub trait Known<K> {
+    /// The cached state of an object.
+    fn cached(&self, key: &ObjectKey) -> Option<Arc<K>>;
+}
+
 /// Where a reflector gets its objects from.
 ///
 /// Lives on the arbiter of its reflector and need not be `Send`. Dropping a future or a stream cancels the request.
@@ -29,6 +38,18 @@ pub trait ListerWatcher<K>: 'static {
 
     /// Opens a stream.
     fn watch(&self, request: WatchRequest) -> WatchFuture<K>;
+
+    /// As [`list`](Self::list), while much of it is cached.
+    fn relist(&self, request: ListRequest, known: Rc<dyn Known<K>>) -> ListFuture<K> {
+        drop(known);
+        self.list(request)
+    }
+
+    /// As [`watch`](Self::watch) with initial events, while much of them is cached.
+    fn restream(&self, request: WatchRequest, known: Rc<dyn Known<K>>) -> WatchFuture<K> {
+        drop(known);
+        self.watch(request)
+    }
 
     /// Asks for one page of names and versions. A watch that stays silent is checked with a page of one, which is asked
     /// for how far the source has come; an audit compares the cache with all pages.

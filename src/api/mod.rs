@@ -9,7 +9,7 @@ mod status;
 pub use self::error::{ApiError, Recovery};
 pub use self::event::{Identity, IdentityPage, Item, ListPage, Undecodable, WatchEvent};
 pub use self::lister_watcher::{
-    IdentitiesFuture, ListFuture, ListWatch, ListerWatcher, WatchFuture, WatchStream,
+    IdentitiesFuture, Known, ListFuture, ListWatch, ListerWatcher, WatchFuture, WatchStream,
 };
 pub use self::request::{ListRequest, Selection, Verb, VersionMatch, WatchRequest, WatchStart};
 #[cfg(feature = "client")]

@@ -145,6 +145,13 @@ impl<K: Resource> DeltaFifo<K> {
         let mut refusals = Vec::new();
         let mut objects = Vec::with_capacity(listed.len());
         for object in listed {
+            // What is cached has been transformed.
+            let is_cached = self.transform.is_some()
+                && known.get(&object.key()).is_some_and(|cached| Arc::ptr_eq(cached, &object));
+            if is_cached {
+                objects.push(object);
+                continue;
+            }
             match self.transformed(object) {
                 Ok(object) => objects.push(object),
                 Err(refusal) => {
@@ -159,6 +166,17 @@ impl<K: Resource> DeltaFifo<K> {
         };
         self.populate(initial);
         refusals
+    }
+
+    /// Says that the changes of a list are about to be [queued](Self::queue_listed), so many of them. To be used instead of
+    /// [`replace`](Self::replace) by who has compared the list with the cache while nothing waited.
+    pub fn begin_listed(&mut self, changes: usize) {
+        self.populate(changes);
+    }
+
+    /// Queues one change that a list made known. Its object is not transformed.
+    pub fn queue_listed(&mut self, delta: Delta<K>) {
+        self.push(delta);
     }
 
     /// Queues every known object again, except those that wait already: they carry newer news.

@@ -1,3 +1,4 @@
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -226,9 +227,10 @@ impl<K> Index<K> {
 
 /// Whether an event tells of a state before the cached one, of this object or an earlier one of its name.
 fn is_older<K: Resource>(event: &Arc<K>, cached: Option<&Arc<K>>) -> bool {
-    let version = |object: &Arc<K>| object.resource_version().and_then(ResourceVersion::new);
-    let versions = version(event).zip(cached.and_then(version));
-    versions.is_some_and(|(event, cached)| event < cached)
+    let versions = event.resource_version().zip(cached.and_then(|it| it.resource_version()));
+    versions.is_some_and(|(event, cached)| {
+        ResourceVersion::compare(event, cached) == Some(Ordering::Less)
+    })
 }
 
 /// Objects without a version can not be compared: they count as changed.

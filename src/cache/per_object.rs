@@ -58,18 +58,27 @@ impl<K: Resource> PerObject<K> {
         known: &Snapshot<K>,
     ) -> usize {
         let mut kept: BTreeSet<ObjectKey> = listed.iter().map(|object| object.key()).collect();
-        let touched = kept.len();
+        let unchanged = listed.iter().filter(|object| self.is_cached(object, known)).count();
+        let touched = kept.len() - unchanged;
         kept.extend(unreadable.iter().cloned());
         let vanished = self.last_states_missing_from(&kept, known);
         let touched = touched + vanished.len();
 
         for object in listed {
-            self.push(Delta::new(Change::Replaced, object));
+            if !self.is_cached(&object, known) {
+                self.push(Delta::new(Change::Replaced, object));
+            }
         }
         for object in vanished {
             self.push(Delta::new(Change::Vanished, object));
         }
         touched
+    }
+
+    /// Whether a listed object is the very state that is cached, and nothing else waits for it.
+    fn is_cached(&self, object: &Arc<K>, known: &Snapshot<K>) -> bool {
+        let key = object.key();
+        known.get(&key).is_some_and(|cached| Arc::ptr_eq(cached, object)) && !self.contains(&key)
     }
 
     pub(super) fn resync(&mut self, known: &Snapshot<K>) {

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -61,6 +62,16 @@ impl<K> Snapshot<K> {
     /// All objects, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<K>)> {
         self.objects.iter().map(|(key, cached)| (key, &cached.0))
+    }
+
+    /// All objects after this key, by key; all there are after none.
+    pub(crate) fn iter_after<'a>(
+        &'a self,
+        key: Option<&ObjectKey>,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Arc<K>)> + use<'a, K> {
+        let from = key.map_or(Bound::Unbounded, Bound::Excluded);
+        let later = self.objects.range::<_, ObjectKey>((from, Bound::Unbounded));
+        later.map(|(key, cached)| (key, &cached.0))
     }
 
     /// The objects of one namespace, by name; an empty namespace holds those of the cluster.
@@ -162,7 +173,7 @@ impl<K: Resource> Snapshot<K> {
         let all = selector.selects_all();
         self.iter()
             .map(|(_, object)| object)
-            .filter(move |object| all || selector.matches(object.labels()))
+            .filter(move |object| all || selector.matches(object.labels().as_deref()))
     }
 }
 

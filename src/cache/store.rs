@@ -4,11 +4,39 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use super::{Snapshot, UnknownIndex};
+use crate::api::Known;
 use crate::object::{LabelSelector, ObjectKey, Resource, ResourceVersion};
 
 /// The cache, for reading: from any thread, at any time, without waiting for anybody.
 ///
 /// Every answer is of one moment. For several answers of the same moment take a [`snapshot`](Self::snapshot).
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kubeflect::embedded::ApiServer;
+/// use kubeflect::{Options, Runtime};
+///
+/// # actix_rt::System::new().block_on(async {
+/// # let runtime = Runtime::new(ApiServer::demo_cluster(1));
+/// let by_node = Options::<Pod>::all()
+///     .index("node", |pod| pod.spec.iter().filter_map(|spec| spec.node_name.clone()).collect());
+/// let pods = runtime.reflect(by_node).await?;
+/// pods.synced().await?;
+/// let store = pods.store();
+/// let web = "app=web".parse().expect("it is a label selector");
+/// assert_eq!(store.list_namespace("shop").len(), 15);
+/// assert_eq!(store.select(&web).len(), 5);
+///
+/// let snapshot = store.snapshot(); // what is counted twice is counted at one moment
+/// let mut placed = 0;
+/// for node in snapshot.index_values("node") {
+///     placed += snapshot.by_index("node", &node)?.len();
+/// }
+/// assert_eq!(placed, snapshot.len());
+/// # runtime.stop().await;
+/// # Ok::<(), kubeflect::Error>(())
+/// # }).unwrap();
+/// ```
 #[doc(alias("ThreadSafeStore", "Lister"))]
 pub struct Store<K>(Arc<ArcSwap<Snapshot<K>>>);
 
@@ -81,6 +109,12 @@ impl<K> Store<K> {
     /// The server's version of what is shown; none before the first list.
     pub fn resource_version(&self) -> Option<ResourceVersion> {
         self.0.load().resource_version().cloned()
+    }
+}
+
+impl<K> Known<K> for Store<K> {
+    fn cached(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.get(key)
     }
 }
 

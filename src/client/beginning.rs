@@ -1,7 +1,7 @@
 use serde::de::DeserializeOwned;
 
-use super::scan::ValueScan;
 use crate::api::Undecodable;
+use crate::object::json::ValueScan;
 use crate::object::{Kind, ObjectKey, ResourceVersion, Scope};
 
 /// Says which object it is of which only the beginning was kept.

@@ -27,6 +27,19 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// A group that can not be asked about hides no other: it is among the [`problems`](Self::problems). So an answer never
 /// proves that a kind is gone.
+///
+/// ```
+/// use kubeflect::client::{Cluster, Discovery};
+/// use kubeflect::embedded::ApiServer;
+///
+/// # actix_rt::System::new().block_on(async {
+/// let discovery = Discovery::run(&*ApiServer::new().connect()?).await?;
+/// assert_eq!(discovery.resolve("deploy").unwrap().kind.resource_name(), "deployments.apps");
+/// let unknown = discovery.resolve("deploymnets").unwrap_err();
+/// assert_eq!(unknown.to_string(), r#"the server has no kind "deploymnets": did you mean deployments?"#);
+/// # Ok::<(), kubeflect::api::ApiError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Discovery {
     kinds: Vec<ServedKind>,

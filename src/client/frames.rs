@@ -1,81 +1,132 @@
-use bytes::{Bytes, BytesMut};
-use memchr::memchr2;
+use memchr::memchr;
 
 use crate::api::ApiError;
+use crate::object::json::{Unfinished, ValueScan};
 
 /// Cuts a stream of bytes into JSON objects.
 ///
-/// Values, not lines: a frame may span lines, several may share one, and the bytes may arrive in any pieces.
+/// Values, not lines: a frame may span lines, several may share one, and the bytes may arrive in any pieces. But servers
+/// end each with a line, which is found at once: only where that is not the end of a value are brackets counted.
 #[derive(Debug)]
 pub(super) struct Frames {
-    buffer: BytesMut,
-    /// How far `buffer` was looked at. The fields below describe this place.
+    buffer: Vec<u8>,
+    /// What comes before in `buffer` was taken out.
+    start: usize,
+    /// How far `buffer` was looked at.
     scanned: usize,
-    depth: usize,
-    inside: Inside,
+    search: Search,
     /// No frame may be larger.
     cap: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Inside {
-    Structure,
-    Text,
-    /// Right after a backslash.
-    Escape,
+/// How the end of a frame is looked for.
+#[derive(Debug, Clone, Copy)]
+enum Search {
+    /// Its beginning has not come yet.
+    Between { follows_another: bool },
+    /// As the end of a line.
+    Line,
+    /// As the end of a value.
+    Value(ValueScan),
 }
+
+/// What was made of bytes that begin with a frame.
+#[derive(Debug)]
+pub(super) enum Attempt<T> {
+    /// The frame is so long.
+    Read { value: T, length: usize },
+    /// It is not whole, or wrong.
+    Failed(T),
+}
+
+/// A buffer that one large frame made larger is not kept.
+const KEPT: usize = 1 << 20;
 
 impl Frames {
     pub(super) fn new(cap: usize) -> Self {
-        Self { buffer: BytesMut::new(), scanned: 0, depth: 0, inside: Inside::Structure, cap }
+        let search = Search::Between { follows_another: false };
+        Self { buffer: Vec::new(), start: 0, scanned: 0, search, cap }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.start);
+        self.scanned -= self.start;
+        self.start = 0;
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
+            self.buffer = Vec::new();
+        }
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame; none until more bytes come.
-    pub(super) fn next(&mut self) -> Option<Result<Bytes, ApiError>> {
-        while let Some(&byte) = self.buffer.get(self.scanned) {
-            match (self.inside, byte) {
-                (Inside::Text, _) => {
-                    let Some(found) = memchr2(b'"', b'\\', &self.buffer[self.scanned..]) else {
-                        self.scanned = self.buffer.len();
-                        break;
-                    };
-                    self.scanned += found;
-                    let quote = self.buffer[self.scanned] == b'"';
-                    self.inside = if quote { Inside::Structure } else { Inside::Escape };
+    /// What `read` makes of the next whole frame; none until more bytes come.
+    ///
+    /// Asked again if what it failed at was not whole.
+    pub(super) fn next<T>(
+        &mut self,
+        read: impl Fn(&[u8]) -> Attempt<T>,
+    ) -> Option<Result<T, ApiError>> {
+        loop {
+            let rest = &self.buffer[self.start..];
+            match &mut self.search {
+                Search::Between { follows_another } => {
+                    let blank = rest.iter().position(|byte| !is_blank(*byte)).unwrap_or(rest.len());
+                    let ends_no_lines = *follows_another && blank == 0;
+                    match rest.get(blank)? {
+                        b'{' if ends_no_lines => {
+                            self.search = Search::Value(ValueScan::beginning_with(b'{'));
+                        }
+                        b'{' => self.search = Search::Line,
+                        _ => return Some(Err(ApiError::malformed(NO_OBJECT))),
+                    }
+                    self.start += blank;
+                    self.scanned = self.start;
                 }
-                (Inside::Escape, _) => self.inside = Inside::Text,
-                (Inside::Structure, b'"') if self.depth > 0 => self.inside = Inside::Text,
-                (Inside::Structure, b'{' | b'[') if self.depth > 0 || byte == b'{' => {
-                    self.depth += 1;
-                }
-                (Inside::Structure, b'}' | b']') if self.depth > 0 => {
-                    self.depth -= 1;
-                    if self.depth == 0 {
-                        let frame = self.buffer.split_to(self.scanned + 1).freeze();
-                        self.scanned = 0;
-                        return Some(self.within_cap(frame.len()).map(|()| frame));
+                Search::Line => {
+                    let Some(length) = self.length_of_line() else { return self.wait() };
+                    let line = &rest[..length];
+                    let mut scan = ValueScan::beginning_with(b'{');
+                    match read(line) {
+                        Attempt::Read { value, length } => return self.take(length, value),
+                        Attempt::Failed(value) => match scan.advance(line) {
+                            Ok(length) => return self.take(length, value),
+                            Err(Unfinished) => {
+                                self.search = Search::Value(scan);
+                                self.scanned = self.start + length;
+                            }
+                        },
                     }
                 }
-                (Inside::Structure, _) if self.depth > 0 => {}
-                // Blanks, or a byte order mark.
-                (Inside::Structure, b' ' | b'\t' | b'\r' | b'\n' | 0xef | 0xbb | 0xbf) => {
-                    // Between frames: nothing to keep.
-                    let _blank = self.buffer.split_to(self.scanned + 1);
-                    self.scanned = 0;
-                    continue;
-                }
-                (Inside::Structure, _) => {
-                    let problem = "the watch stream holds something that is not a JSON object";
-                    return Some(Err(ApiError::malformed(problem)));
+                Search::Value(scan) => {
+                    let Ok(length) = scan.advance(&self.buffer[self.scanned..]) else {
+                        return self.wait();
+                    };
+                    let length = self.scanned + length - self.start;
+                    let (Attempt::Read { value, .. } | Attempt::Failed(value)) =
+                        read(&rest[..length]);
+                    return self.take(length, value);
                 }
             }
-            self.scanned += 1;
         }
-        self.within_cap(self.buffer.len()).err().map(Err)
+    }
+
+    /// How much of what is left is a line, or may be a frame after which no line has ended yet.
+    fn length_of_line(&self) -> Option<usize> {
+        let end = memchr(b'\n', &self.buffer[self.scanned..]).map(|length| self.scanned + length);
+        let end = end.or_else(|| self.buffer.ends_with(b"}").then_some(self.buffer.len()))?;
+        Some(end - self.start)
+    }
+
+    fn take<T>(&mut self, length: usize, value: T) -> Option<Result<T, ApiError>> {
+        self.start += length;
+        self.scanned = self.start;
+        self.search = Search::Between { follows_another: true };
+        Some(self.within_cap(length).map(|()| value))
+    }
+
+    /// Nothing more can be said about what is there.
+    fn wait<T>(&mut self) -> Option<Result<T, ApiError>> {
+        self.scanned = self.buffer.len();
+        self.within_cap(self.scanned - self.start).err().map(Err)
     }
 
     fn within_cap(&self, length: usize) -> Result<(), ApiError> {
@@ -86,12 +137,32 @@ impl Frames {
     }
 }
 
+const NO_OBJECT: &str = "the watch stream holds something that is not a JSON object";
+
+/// White space, or a byte order mark.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0xef | 0xbb | 0xbf)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
+    use serde_json::value::RawValue;
+
     use super::*;
+
+    /// Reads any JSON, and gives what was read or tried.
+    fn value(bytes: &[u8]) -> Attempt<String> {
+        let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
+        match values.next() {
+            Some(Ok(value)) => {
+                Attempt::Read { value: value.get().to_owned(), length: values.byte_offset() }
+            }
+            _ => Attempt::Failed("not read".to_owned()),
+        }
+    }
 
     /// Feeds `text` in pieces of `size` bytes.
     fn frames(text: &str, size: usize) -> Vec<String> {
@@ -99,14 +170,30 @@ mod tests {
         let mut found = Vec::new();
         for piece in text.as_bytes().chunks(size) {
             frames.push(piece);
-            while let Some(frame) = frames.next() {
+            while let Some(frame) = frames.next(value) {
                 match frame {
-                    Ok(frame) => found.push(String::from_utf8(frame.to_vec()).unwrap()),
+                    Ok(frame) => found.push(frame),
                     Err(error) => return vec![error.to_string()],
                 }
             }
         }
         found
+    }
+
+    #[test]
+    fn a_frame_comes_as_soon_as_it_is_whole() {
+        for after in ["", "\n", "\n{\"b\""] {
+            assert_eq!(frames(&format!("{{\"a\":{{}}}}{after}"), 100), ["{\"a\":{}}"], "{after:?}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_whole_and_wrong_is_told_as_it_is() {
+        let text = "{\"a\":1}\n{\"b\" 1}\n{\"c\":\n[}]{\"d\":2}";
+        for size in 1..=text.len() {
+            let expected = ["{\"a\":1}", "not read", "not read", "{\"d\":2}"];
+            assert_eq!(frames(text, size), expected, "{size}");
+        }
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! What the fuzz targets of `tests/fuzz` call. Not for programs, and not stable.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::frames::Frames;
+use super::frames::{Attempt, Frames};
 use super::list::{Found, ListDecoder, ListEnvelope, ListLimits};
+use crate::object::json::{Members, NoObject};
+use crate::object::{Head, Kind, ObjectJson, Prune, Scope};
 
 const CAP: usize = 1 << 20;
 
@@ -33,14 +38,29 @@ fn cut(bytes: &[u8], size: usize) -> (Vec<Vec<u8>>, bool) {
     let mut found = Vec::new();
     for piece in bytes.chunks(size.max(1)) {
         frames.push(piece);
-        while let Some(frame) = frames.next() {
+        while let Some(frame) = frames.next(object) {
             match frame {
-                Ok(frame) => found.push(frame.to_vec()),
-                Err(_) => return (found, false),
+                Ok(Some(frame)) => found.push(frame),
+                Ok(None) | Err(_) => return (found, false),
             }
         }
     }
     (found, true)
+}
+
+/// The object that the bytes begin with; none if that is no object.
+fn object(bytes: &[u8]) -> Attempt<Option<Vec<u8>>> {
+    let walk = || -> Result<usize, NoObject> {
+        let mut members = Members::of(bytes, 0)?;
+        while members.next()?.is_some() {
+            members.value()?;
+        }
+        Ok(members.at())
+    };
+    match walk() {
+        Ok(length) => Attempt::Read { value: Some(bytes[..length].to_vec()), length },
+        Err(NoObject) => Attempt::Failed(None),
+    }
 }
 
 /// Takes `bytes` apart as a list, `size` at a time and all at once.
@@ -51,6 +71,57 @@ pub fn list(bytes: &[u8], size: usize) {
     let whole = take_apart(bytes, bytes.len());
     assert_eq!(take_apart(bytes, size), whole, "pieces of {size}");
     assert_eq!(whole, read_at_once(bytes));
+}
+
+/// Looks at the head of an object, and cuts out what can be pruned.
+///
+/// # Panics
+/// When serde reads the head in another way, or misses something else after it.
+pub fn head(bytes: &[u8]) {
+    #[derive(Deserialize, Default)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Whole {
+        api_version: Option<String>,
+        kind: Option<String>,
+        metadata: Metadata,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Metadata {
+        name: Option<String>,
+        namespace: Option<String>,
+        uid: Option<String>,
+        resource_version: Option<String>,
+    }
+    let found = Head::read(bytes);
+    // Serde takes an array for a struct, too.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return;
+    }
+    let (Ok(whole), Ok(Value::Object(mut value))) =
+        (serde_json::from_slice::<Whole>(bytes), serde_json::from_slice(bytes))
+    else {
+        return;
+    };
+    let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
+    let found = found.expect("what serde reads can be looked at");
+    let read = |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().map(str::to_owned);
+    assert_eq!(read(&found.api_version), whole.api_version);
+    assert_eq!(read(&found.kind), whole.kind);
+    assert_eq!(read(&found.metadata.name), whole.metadata.name);
+    assert_eq!(read(&found.metadata.namespace), whole.metadata.namespace);
+    assert_eq!(read(&found.metadata.uid), whole.metadata.uid);
+    assert_eq!(read(&found.metadata.resource_version), whole.metadata.resource_version);
+    if let Some(metadata) = metadata {
+        metadata.remove("managedFields");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+        }
+    }
+    let kind = Arc::new(Kind::new("", "v1", "Pod", "pods", Scope::Namespaced));
+    let pruned = ObjectJson::new(bytes, &kind).expect("as above").without(Prune::LastApplied);
+    let pruned: Value = serde_json::from_slice(pruned.json()).expect("what is left is JSON");
+    assert_eq!(pruned, Value::Object(value));
 }
 
 type Parts = (Vec<String>, ListEnvelope);
@@ -83,4 +154,55 @@ fn read_at_once(bytes: &[u8]) -> Option<Parts> {
     let items: Items<'_> = serde_json::from_str(text).ok()?;
     let items = items.items.unwrap_or_default().into_iter().map(|item| item.get().to_owned());
     envelope.kind.ends_with("List").then(|| (items.collect(), envelope))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    fn text() -> impl Strategy<Value = String> {
+        "[a-z&<\"\\\\{}é\n ]{0,40}"
+    }
+
+    fn metadata() -> impl Strategy<Value = Value> {
+        let key = prop::sample::select(vec![
+            "name",
+            "namespace",
+            "uid",
+            "resourceVersion",
+            "labels",
+            "annotations",
+            "managedFields",
+            "x\"y",
+        ]);
+        let value = prop_oneof![
+            text().prop_map(Value::from),
+            Just(Value::Null),
+            prop::collection::btree_map(text(), text(), 0..4).prop_map(|map| json!(map)),
+            text().prop_map(|text| json!([{ "fieldsV1": { text.as_str(): {} } }])),
+            text().prop_map(|text| {
+                json!({ "kubectl.kubernetes.io/last-applied-configuration": text, "other": text })
+            }),
+        ];
+        prop::collection::vec((key, value), 0..8).prop_map(|members| {
+            members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect::<Map<_, _>>().into()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 3000, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_head_is_what_serde_reads(metadata in metadata(), rest in text(), pretty: bool) {
+            let object = json!({ "apiVersion": "v1", "kind": rest, "metadata": metadata, "spec": { "a": rest } });
+            let written = if pretty { format!("{object:#}") } else { object.to_string() };
+            head(written.as_bytes());
+            head(written.replace('&', "\\u0026").as_bytes());
+            head(&written.as_bytes()[..written.len() - 1]);
+        }
+    }
 }

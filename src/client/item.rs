@@ -1,41 +1,116 @@
-use std::panic::catch_unwind;
+use std::cell::Cell;
+use std::fmt;
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::api::{Item, Undecodable};
-use crate::object::{Head, Kind, Resource, ResourceVersion, describe};
+use crate::api::{Item, Known, Undecodable};
+use crate::object::{
+    DecodeError, Head, Kind, ObjectJson, ObjectKey, Prune, Resource, ResourceVersion,
+};
 
-/// Reads one object. What can not be read, or is of another kind, or has no name, becomes a report instead.
-pub(super) fn decode<K: Resource>(json: &[u8], kind: &Kind) -> Item<K> {
-    let head = match serde_json::from_slice::<Head<'_>>(json) {
-        Ok(head) => head,
-        Err(error) => {
-            let reason = format!("it has no metadata that can be read: {}", describe(&error));
-            return Item::Undecodable(Undecodable { key: None, resource_version: None, reason });
+/// How the objects of an answer are read.
+pub(super) struct Reading<K> {
+    pub(super) kind: Arc<Kind>,
+    pub(super) prune: Prune,
+    /// What need not be read again.
+    pub(super) known: Option<Rc<dyn Known<K>>>,
+    /// For all that is there. What changes later takes the place of what was.
+    pub(super) room: Option<Room>,
+}
+
+impl<K: Resource> Reading<K> {
+    /// Reads one object. What can not be read, or is of another kind, or has no name, becomes a report instead.
+    pub(super) fn item(&self, json: &[u8]) -> Item<K> {
+        self.located(ObjectJson::new(json, &self.kind))
+    }
+
+    /// The same, for who has looked at the head already.
+    pub(super) fn located(&self, object: Result<ObjectJson<'_>, DecodeError>) -> Item<K> {
+        let object = match object {
+            Ok(object) => object,
+            Err(error) => {
+                let reason = format!("it has no metadata that can be read: {error}");
+                return Item::Undecodable(Undecodable {
+                    key: None,
+                    resource_version: None,
+                    reason,
+                });
+            }
+        };
+        let head = object.head();
+        if let (Some(api_version), Some(stated)) = (&head.api_version, &head.kind)
+            && !self.is_expected(api_version, stated)
+        {
+            return refused(head, self.kind.mismatch(api_version, stated));
         }
-    };
-    let refuse = |reason: String| {
-        let resource_version =
-            head.metadata.resource_version.as_deref().and_then(ResourceVersion::new);
-        Item::Undecodable(Undecodable { key: head.key(), resource_version, reason })
-    };
-    if let (Some(api_version), Some(stated)) = (&head.api_version, &head.kind)
-        && !is_expected::<K>(kind, api_version, stated)
-    {
-        return refuse(kind.mismatch(api_version, stated));
+        let Some(key) = object.key() else {
+            return refused(head, "the object has no name".to_owned());
+        };
+        if let Some(cached) = self.unchanged(&key, head) {
+            return Item::Object(cached);
+        }
+        if let Some(room) = &self.room {
+            room.count();
+        }
+        let object = object.without(self.prune);
+        // A decoder that panics leaves nothing behind.
+        let problem = match catch_unwind(AssertUnwindSafe(|| K::decode_object(&object))) {
+            Ok(Ok(read)) => return Item::Object(Arc::new(read)),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "decoding it panicked".to_owned(),
+        };
+        refused(object.head(), problem)
     }
-    if head.key().is_none() {
-        return refuse("the object has no name".to_owned());
+
+    /// The cached state, if it is this one.
+    fn unchanged(&self, key: &ObjectKey, head: &Head<'_>) -> Option<Arc<K>> {
+        let known = self.known.as_ref()?;
+        let (uid, version) =
+            (head.metadata.uid.as_deref()?, head.metadata.resource_version.as_deref()?);
+        let cached = known.cached(key)?;
+        (cached.uid() == Some(uid) && cached.resource_version() == Some(version)).then_some(cached)
     }
-    match catch_unwind(|| K::decode(json, kind)) {
-        Ok(Ok(object)) => Item::Object(Arc::new(object)),
-        Ok(Err(error)) => refuse(error.to_string()),
-        Err(_) => refuse("decoding it panicked".to_owned()),
+
+    fn is_expected(&self, api_version: &str, stated: &str) -> bool {
+        let metadata_only = K::metadata_only() && stated == "PartialObjectMetadata";
+        metadata_only || self.kind.is_of(api_version, stated)
     }
 }
 
-fn is_expected<K: Resource>(kind: &Kind, api_version: &str, stated: &str) -> bool {
-    let metadata_only = K::metadata_only() && stated == "PartialObjectMetadata";
-    metadata_only || kind.is_of(api_version, stated)
+/// Lets the heap of this thread grow in large steps. glibc asks the kernel for one page after the other on all threads
+/// but the first, which is a fifth of what a list of large objects costs.
+#[derive(Debug, Default)]
+pub(super) struct Room(Cell<usize>);
+
+impl Room {
+    /// So much is asked for at once,
+    const SIZE: usize = 1 << 20;
+    /// and asked for again after so many objects.
+    const OBJECTS: usize = 16;
+
+    fn count(&self) {
+        let objects = self.0.get();
+        self.0.set(objects + 1);
+        if objects.is_multiple_of(Self::OBJECTS) {
+            drop(black_box(Vec::<u8>::with_capacity(Self::SIZE)));
+        }
+    }
+}
+
+fn refused<K>(head: &Head<'_>, reason: String) -> Item<K> {
+    let resource_version = head.metadata.resource_version.as_deref().and_then(ResourceVersion::new);
+    Item::Undecodable(Undecodable { key: head.key(), resource_version, reason })
+}
+
+impl<K> fmt::Debug for Reading<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading")
+            .field("kind", &self.kind)
+            .field("prune", &self.prune)
+            .finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]
@@ -45,8 +120,39 @@ mod tests {
     use super::*;
     use crate::object::StaticKind as _;
 
+    fn reading(known: Option<Rc<dyn Known<Pod>>>) -> Reading<Pod> {
+        Reading { kind: Arc::new(Pod::static_kind()), prune: Prune::Nothing, known, room: None }
+    }
+
+    struct One(Arc<Pod>);
+
+    impl Known<Pod> for One {
+        fn cached(&self, key: &ObjectKey) -> Option<Arc<Pod>> {
+            (self.0.key() == *key).then(|| Arc::clone(&self.0))
+        }
+    }
+
+    #[test]
+    fn a_cached_state_is_not_read_again() {
+        let json = |name: &str, uid: &str, version: &str| {
+            format!(
+                r#"{{"metadata":{{"name":"{name}","uid":"{uid}","resourceVersion":"{version}"}},"spec":"not read"}}"#
+            )
+        };
+        let cached = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7"}}"#;
+        let cached = Arc::new(Pod::decode(cached.as_bytes(), &Pod::static_kind()).unwrap());
+        let reading = reading(Some(Rc::new(One(Arc::clone(&cached)))));
+        match reading.item(json("a", "u", "7").as_bytes()) {
+            Item::Object(same) => assert!(Arc::ptr_eq(&same, &cached)),
+            Item::Undecodable(report) => panic!("{report}"),
+        }
+        for other in [json("a", "u", "8"), json("a", "v", "7"), json("b", "u", "7")] {
+            assert!(matches!(reading.item(other.as_bytes()), Item::Undecodable(_)), "{other}");
+        }
+    }
+
     fn problem(json: &str) -> String {
-        match decode::<Pod>(json.as_bytes(), &Pod::static_kind()) {
+        match reading(None).item(json.as_bytes()) {
             Item::Object(_) => "none".to_owned(),
             Item::Undecodable(undecodable) => undecodable.to_string(),
         }

@@ -1,7 +1,7 @@
 use serde::Deserialize;
 
-use super::scan::ValueScan;
 use crate::object::describe;
+use crate::object::json::ValueScan;
 
 /// Takes a list apart while it arrives: item by item, then what stood around them.
 ///

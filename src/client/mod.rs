@@ -1,5 +1,6 @@
 //! A [`ListerWatcher`](crate::api::ListerWatcher) that speaks the Kubernetes protocol, over any [`Transport`].
 
+mod access;
 mod answer;
 mod beginning;
 mod budget;
@@ -8,6 +9,7 @@ mod config;
 mod connection;
 mod credentials;
 mod discovery;
+mod events;
 mod frames;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -19,11 +21,11 @@ mod page;
 mod path;
 mod purpose;
 mod resolve;
-mod scan;
 mod source;
 mod source_options;
 mod transport;
 
+pub use self::access::Access;
 pub use self::budget::BudgetOptions;
 pub use self::budgeted::Budgeted;
 pub use self::config::{AddressError, ConfigError, ConfigOptions, Environment, PluginPolicy};

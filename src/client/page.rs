@@ -4,9 +4,10 @@ use futures::StreamExt as _;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
+use super::item::Reading;
 use super::list::{Found, ListDecoder, ListLimits, ListProblem};
 use super::transport::BodyStream;
-use super::{SourceOptions, beginning, item};
+use super::{SourceOptions, beginning};
 use crate::api::{ApiError, Item, ListPage};
 use crate::object::{Kind, Resource, ResourceVersion};
 
@@ -19,10 +20,11 @@ const PIECE: usize = 64 << 10;
 /// Reads one page while it arrives. In memory are its objects, and the bytes of the one being read.
 pub(super) async fn read_page<K: Resource>(
     mut body: BodyStream,
-    kind: &Kind,
+    reading: &Reading<K>,
     options: &SourceOptions,
     deadline: Instant,
 ) -> Result<ListPage<K>, ApiError> {
+    let kind = &*reading.kind;
     let problem = |problem: ListProblem| malformed(kind, &problem);
     let mut decoder = ListDecoder::new(ListLimits {
         item: options.item_cap,
@@ -36,7 +38,7 @@ pub(super) async fn read_page<K: Resource>(
             decoder.push(piece).map_err(problem)?;
             while let Some(found) = decoder.next_item().map_err(problem)? {
                 items.push(match found {
-                    Found::Item(json) => read_item(json, kind)?,
+                    Found::Item(json) => read_item(json, reading)?,
                     Found::Large(beginning) => large_item(beginning, kind, options.item_cap)?,
                 });
                 slice.count().await;
@@ -67,11 +69,12 @@ async fn next_chunk(
 }
 
 /// One object that can not be used must not cost the others; bytes that are no JSON make the whole answer void.
-fn read_item<K: Resource>(json: &str, kind: &Kind) -> Result<Item<K>, ApiError> {
-    let item = item::decode(json.as_bytes(), kind);
+fn read_item<K: Resource>(json: &str, reading: &Reading<K>) -> Result<Item<K>, ApiError> {
+    let item = reading.item(json.as_bytes());
     if matches!(item, Item::Undecodable(_)) && serde_json::from_str::<&RawValue>(json).is_err() {
         return Err(ApiError::malformed(format!(
-            "the list of {kind} can not be read: one of its items is no JSON"
+            "the list of {} can not be read: one of its items is no JSON",
+            reading.kind
         )));
     }
     Ok(item)

@@ -1,13 +1,21 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures::stream;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::*;
-use crate::object::StaticKind as _;
+use crate::object::{Prune, StaticKind as _};
 
 async fn read(chunks: BodyStream, options: &SourceOptions) -> Result<ListPage<Pod>, ApiError> {
     let deadline = Instant::now() + options.list_timeout;
-    read_page(chunks, &Pod::static_kind(), options, deadline).await
+    let reading = Reading {
+        kind: Arc::new(Pod::static_kind()),
+        prune: Prune::Nothing,
+        known: None,
+        room: None,
+    };
+    read_page(chunks, &reading, options, deadline).await
 }
 
 async fn read_text(text: &str) -> Result<ListPage<Pod>, ApiError> {

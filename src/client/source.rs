@@ -1,33 +1,32 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
-use futures::stream::{self, StreamExt as _};
+use futures::stream::StreamExt as _;
 use kube_core::DynamicObject;
 use kube_core::metadata::PartialObjectMeta;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::answer::{require_success, status_in};
-use super::frames::Frames;
+use super::answer::require_success;
+use super::events::read_events;
+use super::item::{Reading, Room};
 use super::page::read_page;
 use super::path::Place;
-use super::transport::BodyStream;
-use super::{Discovery, Request, SourceOptions, Transport, item};
+use super::{Discovery, Request, SourceOptions, Transport};
 use crate::api::{
-    ApiError, IdentitiesFuture, ListFuture, ListRequest, ListerWatcher, Selection, Status,
-    WatchEvent, WatchFuture, WatchRequest, WatchStream,
+    ApiError, IdentitiesFuture, Known, ListFuture, ListRequest, ListerWatcher, Selection,
+    WatchFuture, WatchRequest, WatchStart, WatchStream,
 };
-use crate::object::{Head, Kind, Resource, ResourceVersion, describe};
+use crate::object::{Kind, Prune, Resource};
 
 /// One kind of an API server, as a [`ListerWatcher`].
 pub struct KubernetesSource<K> {
     transport: Rc<dyn Transport>,
-    kind: Rc<Kind>,
+    kind: Arc<Kind>,
+    prune: Prune,
     options: Rc<SourceOptions>,
     objects: PhantomData<fn() -> K>,
 }
@@ -35,7 +34,14 @@ pub struct KubernetesSource<K> {
 impl<K: Resource> KubernetesSource<K> {
     /// Lists and watches `kind` over a transport.
     pub fn new(transport: Rc<dyn Transport>, kind: Kind) -> Self {
-        Self { transport, kind: Rc::new(kind), options: Rc::default(), objects: PhantomData }
+        let (kind, options) = (Arc::new(kind), Rc::default());
+        Self { transport, kind, prune: Prune::default(), options, objects: PhantomData }
+    }
+
+    /// The same, without parts of the metadata.
+    #[must_use]
+    pub fn pruned(self, prune: Prune) -> Self {
+        Self { prune, ..self }
     }
 
     /// The same, with other limits.
@@ -57,26 +63,18 @@ impl<K: Resource> KubernetesSource<K> {
 
 impl<K: Resource> ListerWatcher<K> for KubernetesSource<K> {
     fn list(&self, request: ListRequest) -> ListFuture<K> {
-        let request = match self.request(&request.selection, request.query(), true) {
-            Ok(request) => request,
-            Err(error) => return futures::future::ready(Err(error)).boxed_local(),
-        };
-        let sent = self.transport.send(request);
-        let (kind, options) = (Rc::clone(&self.kind), Rc::clone(&self.options));
-        async move {
-            let patience = options.list_timeout;
-            let head = async { require_success(sent.await?).await };
-            let head = timeout(patience, head).await;
-            let response = head.map_err(|_elapsed| ApiError::Timeout { waited: patience })??;
-            read_page(response.body, &kind, &options, Instant::now() + patience).await
-        }
-        .boxed_local()
+        self.list_beside(&request, None)
+    }
+
+    fn relist(&self, request: ListRequest, known: Rc<dyn Known<K>>) -> ListFuture<K> {
+        self.list_beside(&request, Some(known))
     }
 
     fn identities(&self, request: ListRequest) -> IdentitiesFuture {
         let metadata = KubernetesSource::<PartialObjectMeta<DynamicObject>> {
             transport: Rc::clone(&self.transport),
-            kind: Rc::clone(&self.kind),
+            kind: Arc::clone(&self.kind),
+            prune: Prune::Nothing,
             options: Rc::clone(&self.options),
             objects: PhantomData,
         };
@@ -84,22 +82,54 @@ impl<K: Resource> ListerWatcher<K> for KubernetesSource<K> {
     }
 
     fn is_served(&self, _: ListRequest) -> LocalBoxFuture<'static, Result<bool, ApiError>> {
-        let (transport, kind) = (Rc::clone(&self.transport), Rc::clone(&self.kind));
+        let (transport, kind) = (Rc::clone(&self.transport), Arc::clone(&self.kind));
         async move { Discovery::serves(&*transport, &kind).await }.boxed_local()
     }
 
     fn watch(&self, request: WatchRequest) -> WatchFuture<K> {
-        let patience = request.timeout + self.options.watch_grace;
-        let deadline = Instant::now() + patience;
-        let request = match self.request(&request.selection, request.query(), false) {
-            Ok(request) => request,
+        self.watch_beside(&request, None)
+    }
+
+    fn restream(&self, request: WatchRequest, known: Rc<dyn Known<K>>) -> WatchFuture<K> {
+        self.watch_beside(&request, Some(known))
+    }
+}
+
+impl<K: Resource> KubernetesSource<K> {
+    fn list_beside(&self, request: &ListRequest, known: Option<Rc<dyn Known<K>>>) -> ListFuture<K> {
+        let sent = match self.request(&request.selection, request.query(), true) {
+            Ok(request) => self.transport.send(request),
             Err(error) => return futures::future::ready(Err(error)).boxed_local(),
         };
-        let sent = self.transport.send(request);
-        let (kind, cap) = (Rc::clone(&self.kind), self.options.event_cap);
+        let reading = self.reading(known, Some(Room::default()));
+        let options = Rc::clone(&self.options);
+        async move {
+            let patience = options.list_timeout;
+            let head = async { require_success(sent.await?).await };
+            let head = timeout(patience, head).await;
+            let response = head.map_err(|_elapsed| ApiError::Timeout { waited: patience })??;
+            read_page(response.body, &reading, &options, Instant::now() + patience).await
+        }
+        .boxed_local()
+    }
+
+    fn watch_beside(
+        &self,
+        request: &WatchRequest,
+        known: Option<Rc<dyn Known<K>>>,
+    ) -> WatchFuture<K> {
+        let patience = request.timeout + self.options.watch_grace;
+        let deadline = Instant::now() + patience;
+        let sent = match self.request(&request.selection, request.query(), false) {
+            Ok(request) => self.transport.send(request),
+            Err(error) => return futures::future::ready(Err(error)).boxed_local(),
+        };
+        let is_list = matches!(request.start, WatchStart::InitialEvents { .. });
+        let reading = self.reading(known, is_list.then(Room::default));
+        let cap = self.options.event_cap;
         let open = async move {
             let response = require_success(sent.await?).await?;
-            Ok(events(response.body, kind, cap))
+            Ok(read_events(response.body, reading, cap))
         };
         async move {
             // Some proxies hold the head back until the first event: only the whole watch has a deadline.
@@ -110,6 +140,10 @@ impl<K: Resource> ListerWatcher<K> for KubernetesSource<K> {
             Ok(events.take_until(overdue).boxed_local())
         }
         .boxed_local()
+    }
+
+    fn reading(&self, known: Option<Rc<dyn Known<K>>>, room: Option<Room>) -> Reading<K> {
+        Reading { kind: Arc::clone(&self.kind), prune: self.prune, known, room }
     }
 }
 
@@ -129,85 +163,4 @@ fn accept<K: Resource>(list: bool) -> &'static str {
             "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
         }
     }
-}
-
-/// Events until the body ends or something is wrong with it; then nothing more.
-fn events<K: Resource>(body: BodyStream, kind: Rc<Kind>, cap: usize) -> WatchStream<K> {
-    let state = Some((body, Frames::new(cap), kind));
-    stream::unfold(state, |state| async move {
-        let (mut body, mut frames, kind) = state?;
-        loop {
-            match frames.next() {
-                Some(Ok(frame)) => {
-                    let event = decode_event(&frame, &kind);
-                    let state = event.is_ok().then_some((body, frames, kind));
-                    return Some((event, state));
-                }
-                Some(Err(error)) => return Some((Err(error), None)),
-                None => {}
-            }
-            match body.next().await? {
-                Ok(chunk) => frames.push(&chunk),
-                Err(error) => return Some((Err(error), None)),
-            }
-        }
-    })
-    .boxed_local()
-}
-
-fn decode_event<K: Resource>(frame: &Bytes, kind: &Kind) -> Result<WatchEvent<K>, ApiError> {
-    #[derive(Deserialize)]
-    struct Envelope<'a> {
-        r#type: &'a str,
-        #[serde(borrow)]
-        object: &'a RawValue,
-    }
-    let envelope: Envelope<'_> = serde_json::from_slice(frame).map_err(|error| {
-        ApiError::malformed(format!(
-            "a watch event of {kind} can not be read: {}",
-            describe(&error)
-        ))
-    })?;
-    let object = envelope.object.get().as_bytes();
-    match envelope.r#type {
-        "ADDED" => Ok(WatchEvent::Added(item::decode(object, kind))),
-        "MODIFIED" => Ok(WatchEvent::Modified(item::decode(object, kind))),
-        "DELETED" => Ok(WatchEvent::Deleted(item::decode(object, kind))),
-        "BOOKMARK" => decode_bookmark(object, kind),
-        "ERROR" => Err(status_in(object)
-            .unwrap_or_else(|| Status {
-                code: 500,
-                message: "the server reported an error that is no status".to_owned(),
-                ..Status::default()
-            })
-            .into_error(None)),
-        other => Ok(WatchEvent::Unknown { event_type: other.to_owned() }),
-    }
-}
-
-/// A bookmark is metadata only: its empty object would not be valid as a whole one.
-fn decode_bookmark<K>(object: &[u8], kind: &Kind) -> Result<WatchEvent<K>, ApiError> {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Bookmark {
-        metadata: BookmarkMetadata,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct BookmarkMetadata {
-        annotations: Option<std::collections::BTreeMap<String, String>>,
-    }
-    let problem = |what: &str| ApiError::malformed(format!("a bookmark of {kind} {what}"));
-    let head: Head<'_> =
-        serde_json::from_slice(object).map_err(|_error| problem("can not be read"))?;
-    let bookmark: Bookmark =
-        serde_json::from_slice(object).map_err(|_error| problem("can not be read"))?;
-    let resource_version = head.metadata.resource_version.as_deref().and_then(ResourceVersion::new);
-    let annotations = bookmark.metadata.annotations.unwrap_or_default();
-    Ok(WatchEvent::Bookmark {
-        resource_version: resource_version.ok_or_else(|| problem("has no version"))?,
-        ends_initial_events: annotations
-            .get("k8s.io/initial-events-end")
-            .is_some_and(|value| value == "true"),
-    })
 }

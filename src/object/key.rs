@@ -21,11 +21,18 @@ pub struct ParseObjectKeyError(String);
 impl ObjectKey {
     /// The key of an object in a namespace; an empty namespace is none.
     pub fn new(namespace: &str, name: &str) -> Self {
-        let mut text = String::with_capacity(namespace.len() + SEPARATOR.len_utf8() + name.len());
-        text.push_str(namespace);
-        text.push(SEPARATOR);
-        text.push_str(name);
-        Self(text.into())
+        let length = namespace.len() + SEPARATOR.len_utf8() + name.len();
+        // Put together aside, so that the key itself is the only allocation. Kubernetes has none that is longer.
+        let mut aside = [0; 320];
+        if let Some(bytes) = aside.get_mut(..length) {
+            bytes[..namespace.len()].copy_from_slice(namespace.as_bytes());
+            bytes[length - name.len()..].copy_from_slice(name.as_bytes());
+            // Made of two texts and a zero, it is one.
+            if let Ok(text) = std::str::from_utf8(bytes) {
+                return Self(text.into());
+            }
+        }
+        Self(format!("{namespace}{SEPARATOR}{name}").into())
     }
 
     /// The key of an object without a namespace.
@@ -106,6 +113,15 @@ mod tests {
     fn a_text_with_too_many_or_empty_parts_is_no_key() {
         for text in ["", "/", "a/", "/a", "a/b/c"] {
             assert!(text.parse::<ObjectKey>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_may_be_of_any_length() {
+        for length in [1, 254, 318, 319, 320, 5000] {
+            let name = "é".repeat(length);
+            let key = ObjectKey::new("space", &name);
+            assert_eq!((key.namespace(), key.name()), (Some("space"), name.as_str()));
         }
     }
 

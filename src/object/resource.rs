@@ -1,11 +1,12 @@
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::{ClusterResourceScope, DynamicObject, NamespaceResourceScope};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Kind, ObjectKey, Scope};
+use super::{Kind, ObjectJson, ObjectKey, Scope, read};
 
 /// An object that can be reflected.
 ///
@@ -13,7 +14,7 @@ use super::{Kind, ObjectKey, Scope};
 /// `PartialObjectMeta<K>` is one already. Implement it for a struct of your own to keep only the fields you need:
 ///
 /// ```
-/// use kubeflect::object::{DecodeError, Kind, ObjectKey, Resource};
+/// use kubeflect::object::{DecodeError, Kind, ObjectKey, Resource, read};
 ///
 /// #[derive(serde::Deserialize)]
 /// struct Placement { metadata: Metadata, spec: Spec }
@@ -28,7 +29,7 @@ use super::{Kind, ObjectKey, Scope};
 ///     fn key(&self) -> ObjectKey { ObjectKey::new(&self.metadata.namespace, &self.metadata.name) }
 ///     fn uid(&self) -> Option<&str> { Some(&self.metadata.uid) }
 ///     fn resource_version(&self) -> Option<&str> { Some(&self.metadata.resource_version) }
-///     fn decode(json: &[u8], _: &Kind) -> Result<Self, DecodeError> { Ok(serde_json::from_slice(json)?) }
+///     fn decode(json: &[u8], _: &Kind) -> Result<Self, DecodeError> { read(json) }
 /// }
 /// ```
 pub trait Resource: Send + Sync + Sized + 'static {
@@ -47,8 +48,21 @@ pub trait Resource: Send + Sync + Sized + 'static {
     /// When the JSON is not such an object.
     fn decode(json: &[u8], kind: &Kind) -> Result<Self, DecodeError>;
 
+    /// Reads one object of which the head has been read. What needs no more than that need not read the rest.
+    ///
+    /// # Errors
+    /// When the JSON is not such an object.
+    fn decode_object(object: &ObjectJson<'_>) -> Result<Self, DecodeError> {
+        Self::decode(object.json(), object.kind())
+    }
+
     /// The labels, for selecting from the cache. None if the type does not keep them.
-    fn labels(&self) -> Option<&BTreeMap<String, String>> {
+    fn labels(&self) -> Option<Cow<'_, BTreeMap<String, String>>> {
+        None
+    }
+
+    /// All metadata, for those who show objects to people. None if the type does not keep it.
+    fn object_meta(&self) -> Option<Cow<'_, ObjectMeta>> {
         None
     }
 
@@ -116,7 +130,7 @@ where
     }
 
     fn decode(json: &[u8], kind: &Kind) -> Result<Self, DecodeError> {
-        let mut object: Self = serde_json::from_slice(json)?;
+        let mut object: Self = read(json)?;
         // Lists of built-in kinds leave the type of their items out.
         if let Some(dynamic) = (&mut object as &mut dyn Any).downcast_mut::<DynamicObject>() {
             dynamic.types.get_or_insert_with(|| kube_core::TypeMeta {
@@ -127,9 +141,13 @@ where
         Ok(object)
     }
 
-    fn labels(&self) -> Option<&BTreeMap<String, String>> {
-        static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
-        Some(self.meta().labels.as_ref().unwrap_or(&NO_LABELS))
+    fn labels(&self) -> Option<Cow<'_, BTreeMap<String, String>>> {
+        let labels = self.meta().labels.as_ref();
+        Some(labels.map_or_else(|| Cow::Owned(BTreeMap::new()), Cow::Borrowed))
+    }
+
+    fn object_meta(&self) -> Option<Cow<'_, ObjectMeta>> {
+        Some(Cow::Borrowed(self.meta()))
     }
 
     fn stated_type(&self) -> Option<(&str, &str)> {
@@ -162,47 +180,6 @@ where
             K::plural(&()).into_owned(),
             scope,
         )
-    }
-}
-
-/// What every object begins with: enough to name it, to place it in history, and to say why the rest was not read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Head<'a> {
-    /// `v1`; items of built-in lists have none.
-    #[serde(borrow)]
-    pub api_version: Option<std::borrow::Cow<'a, str>>,
-    /// `Pod`; items of built-in lists have none.
-    #[serde(borrow)]
-    pub kind: Option<std::borrow::Cow<'a, str>>,
-    /// The part that identifies.
-    #[serde(borrow)]
-    pub metadata: HeadMetadata<'a>,
-}
-
-/// The identifying part of an object's metadata.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct HeadMetadata<'a> {
-    /// `metadata.name`.
-    #[serde(borrow)]
-    pub name: Option<std::borrow::Cow<'a, str>>,
-    /// `metadata.namespace`.
-    #[serde(borrow)]
-    pub namespace: Option<std::borrow::Cow<'a, str>>,
-    /// `metadata.uid`.
-    #[serde(borrow)]
-    pub uid: Option<std::borrow::Cow<'a, str>>,
-    /// `metadata.resourceVersion`.
-    #[serde(borrow)]
-    pub resource_version: Option<std::borrow::Cow<'a, str>>,
-}
-
-impl Head<'_> {
-    /// Which object this is, if it says so.
-    pub fn key(&self) -> Option<ObjectKey> {
-        let name = self.metadata.name.as_deref().filter(|name| !name.is_empty())?;
-        Some(ObjectKey::new(self.metadata.namespace.as_deref().unwrap_or_default(), name))
     }
 }
 

@@ -22,21 +22,30 @@ impl ResourceVersion {
 
     /// Whether order between this and another well-formed version means anything.
     pub fn is_well_formed(&self) -> bool {
-        // 39 digits hold any 128-bit number, the widest Kubernetes allows.
-        let digits = self.0.as_bytes();
-        matches!(digits.first(), Some(b'1'..=b'9'))
-            && digits.len() <= 39
-            && digits.iter().all(u8::is_ascii_digit)
+        is_well_formed(&self.0)
     }
+
+    /// How two versions as the server wrote them compare.
+    pub fn compare(one: &str, other: &str) -> Option<Ordering> {
+        if one == other {
+            return Some(Ordering::Equal);
+        }
+        (is_well_formed(one) && is_well_formed(other))
+            .then(|| one.len().cmp(&other.len()).then_with(|| one.cmp(other)))
+    }
+}
+
+fn is_well_formed(version: &str) -> bool {
+    // 39 digits hold any 128-bit number, the widest Kubernetes allows.
+    let digits = version.as_bytes();
+    matches!(digits.first(), Some(b'1'..=b'9'))
+        && digits.len() <= 39
+        && digits.iter().all(u8::is_ascii_digit)
 }
 
 impl PartialOrd for ResourceVersion {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        if self == other {
-            return Some(Ordering::Equal);
-        }
-        (self.is_well_formed() && other.is_well_formed())
-            .then(|| self.0.len().cmp(&other.0.len()).then_with(|| self.0.cmp(&other.0)))
+        Self::compare(&self.0, &other.0)
     }
 }
 

@@ -1,7 +1,11 @@
+use std::future::poll_fn;
+use std::mem;
 use std::sync::Arc;
+use std::task::Poll;
 
 use actix::{MailboxError, Recipient};
 
+use super::in_flight::InFlight;
 use super::subscription::{Subscriber, Target};
 use super::{ResourceEvent, ResourceEvents, ResourceSnapshot};
 use crate::object::Resource;
@@ -9,18 +13,19 @@ use crate::object::Resource;
 /// So many events are sent to a subscriber before it has to have handled them all.
 const WINDOW: usize = 256;
 
+/// After so many events one by one the subscriber gets a turn: what it has handled then need not be waited for. No more
+/// than fit into a mailbox of actix's usual size: beyond that each costs several times as much.
+const TURN: usize = 16;
+
 /// Sends a subscriber what is pending for it, one window at a time, until it or its subscription is gone.
 ///
 /// Runs as a task of its own: how long a subscriber takes is nobody else's business, and a crash of the publisher
 /// does not touch it.
 pub(super) async fn deliver<K: Resource>(subscriber: Arc<Subscriber<K>>) {
-    loop {
-        let sent = tokio::select! {
-            biased;
-            () = subscriber.closed() => return,
-            sent = send(&subscriber) => sent,
-        };
-        if let Sent::SubscriberGone = sent {
+    tokio::select! {
+        biased;
+        () = subscriber.closed() => {}
+        () = send_all(&subscriber) => {
             tracing::info!(subscription = subscriber.id.0, "the subscriber is gone");
             subscriber.close();
         }
@@ -32,23 +37,28 @@ enum Sent {
     SubscriberGone,
 }
 
-async fn send<K: Resource>(subscriber: &Subscriber<K>) -> Sent {
-    match &subscriber.target {
-        Target::Events(recipient) => {
-            send_window(
-                subscriber,
-                || recipient.connected(),
-                async |window| send_each(recipient, window).await,
-            )
-            .await
-        }
-        Target::Batches(recipient) => {
-            let send = async |window| recipient.send(ResourceEvents(window)).await;
-            send_window(subscriber, || recipient.connected(), send).await
-        }
-        Target::Snapshots { recipient, debounce } => {
-            tokio::time::sleep(*debounce).await;
-            send_snapshot(subscriber, recipient).await
+/// Ends when the subscriber is gone.
+async fn send_all<K: Resource>(subscriber: &Subscriber<K>) {
+    let mut in_flight = InFlight::default();
+    loop {
+        let sent = match &subscriber.target {
+            Target::Events(recipient) => {
+                let send = async |window: &ResourceEvents<K>| {
+                    send_each(recipient, window, &mut in_flight).await
+                };
+                send_window(subscriber, || recipient.connected(), send).await
+            }
+            Target::Batches(recipient) => {
+                let send = async |window: &ResourceEvents<K>| recipient.send(window.clone()).await;
+                send_window(subscriber, || recipient.connected(), send).await
+            }
+            Target::Snapshots { recipient, debounce } => {
+                tokio::time::sleep(*debounce).await;
+                send_snapshot(subscriber, recipient).await
+            }
+        };
+        if let Sent::SubscriberGone = sent {
+            return;
         }
     }
 }
@@ -56,49 +66,54 @@ async fn send<K: Resource>(subscriber: &Subscriber<K>) -> Sent {
 async fn send_window<K: Resource>(
     subscriber: &Subscriber<K>,
     is_alive: impl Fn() -> bool,
-    send: impl AsyncFn(Vec<ResourceEvent<K>>) -> Result<(), MailboxError>,
+    mut send: impl AsyncFnMut(&ResourceEvents<K>) -> Result<(), MailboxError>,
 ) -> Sent {
-    let Some(mut window) = subscriber.take(WINDOW) else {
+    let Some(window) = subscriber.take(WINDOW) else {
         subscriber.changed.notified().await;
         return Sent::All;
     };
-    while !window.is_empty() {
-        // The end of the first snapshot is told when all of it has been handled, and so alone.
-        let synced = window.iter().position(|event| matches!(event, ResourceEvent::Synced));
-        let rest = window.split_off(synced.map_or(window.len(), |at| at.max(1)));
-        let (count, is_synced) = (window.len(), synced == Some(0));
-        if send(window).await.is_err() && !is_alive() {
-            return Sent::SubscriberGone;
-        }
-        // A subscriber that panicked and was restarted lost what it was sent; it is told the rest.
-        subscriber.delivered(count);
-        if is_synced {
-            subscriber.synced_handled();
-        }
-        window = rest;
+    if send(&window).await.is_err() && !is_alive() {
+        return Sent::SubscriberGone;
     }
+    // A subscriber that panicked and was restarted lost what it was sent; it is told the rest.
+    subscriber.delivered(window.len());
+    if window.is_synced() {
+        subscriber.synced_handled();
+    }
+    // Most old states end with their event, and so with the window. They end here, on the thread that made them: an
+    // allocator that has to take memory back from another thread makes both wait.
+    drop(window);
     Sent::All
 }
 
 /// Resolves when all of them have been handled, also by a subscriber that takes its time in a future.
 async fn send_each<K: Resource>(
     recipient: &Recipient<ResourceEvent<K>>,
-    events: Vec<ResourceEvent<K>>,
+    events: &[ResourceEvent<K>],
+    in_flight: &mut InFlight<ResourceEvent<K>>,
 ) -> Result<(), MailboxError> {
-    let mut handled = Vec::with_capacity(events.len());
-    for event in events {
-        let mut request = Box::pin(recipient.send(event));
-        // Polled once, it is in the mailbox, and so before the next one.
-        match futures::poll!(&mut request) {
-            std::task::Poll::Ready(result) => result?,
-            std::task::Poll::Pending => handled.push(request),
+    for turn in events.chunks(TURN) {
+        turn.iter().for_each(|event| in_flight.send(recipient, event.clone()));
+        turn_of_others().await;
+        in_flight.settle();
+        if !recipient.connected() {
+            break;
         }
     }
-    let mut result = Ok(());
-    for request in handled {
-        result = request.await.and(result);
-    }
-    result
+    in_flight.answered().await
+}
+
+/// When it is over, everybody on this thread who was woken before has run.
+async fn turn_of_others() {
+    let mut is_over = false;
+    poll_fn(|task| {
+        if mem::replace(&mut is_over, true) {
+            return Poll::Ready(());
+        }
+        task.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 async fn send_snapshot<K: Resource>(

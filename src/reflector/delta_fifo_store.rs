@@ -1,5 +1,6 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::mem;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,18 +14,20 @@ use super::messages::{
     SubscriptionId,
 };
 use super::publisher::Publisher;
-use super::staged::Staged;
+use super::staged::{Comparison, Differences, Staged};
 use super::status::{Oddities, Quarantined, Shared, lock};
-use super::{Cause, ResourceEvent};
+use super::{Cause, ResourceEvents};
 use crate::api::{Item, Undecodable, WatchEvent};
 use crate::cache::{
-    DeltaFifo, Discipline, IndexConflict, Indexer, Refusal, Sameness, StoreWriter, Transform,
+    Delta, DeltaFifo, Discipline, IndexConflict, Indexer, Refusal, Sameness, StoreWriter, Transform,
 };
 use crate::object::{Resource, ResourceVersion};
 use crate::supervision::Faults;
 
 /// So many changes are applied before others on the arbiter get a turn.
 const SLICE: usize = 512;
+/// So many objects of a list are compared.
+const COMPARED: usize = 2048;
 
 /// The one writer of the cache: queues what is reported, applies it, shows it, and tells the publisher.
 ///
@@ -39,12 +42,16 @@ pub(super) struct DeltaFifoStore<K: Resource> {
     /// Who may speak; nobody after a crash, until the next epoch.
     epoch: Option<Epoch>,
     staged: Staged<K>,
+    /// The list that is being compared with the cache, and then its changes that are not queued yet: all at once would
+    /// keep the thread too long.
+    comparison: Option<Comparison<K>>,
+    listed: VecDeque<Delta<K>>,
     /// Of everything that was queued.
     history: History,
     /// Why the last list was made.
     listing: Cause,
-    /// What has been applied and is not shown yet.
-    outbox: Vec<ResourceEvent<K>>,
+    /// What has been applied and is not shown yet, in parts of up to a slice.
+    outbox: Vec<ResourceEvents<K>>,
     resync_due: BTreeSet<SubscriptionId>,
     /// The generation that is shown.
     shown: u64,
@@ -83,6 +90,8 @@ impl<K: Resource> DeltaFifoStore<K> {
             publisher,
             epoch: None,
             staged: Staged::default(),
+            comparison: None,
+            listed: VecDeque::new(),
             history: History::default(),
             listing: Cause::InitialList,
             outbox: Vec::new(),
@@ -181,6 +190,12 @@ impl<K: Resource> DeltaFifoStore<K> {
         self.fifo.forget(key, &self.indexer);
     }
 
+    /// What could not be read before may be readable, or gone, by now.
+    fn quarantine_anew(&self, unreadable: &[Undecodable]) {
+        *lock(&self.shared.quarantine) = Quarantined::default();
+        unreadable.iter().for_each(|report| self.quarantine(report));
+    }
+
     fn quarantine(&self, report: &Undecodable) {
         tracing::warn!(kind = %self.shared.kind, %report, "quarantined an object");
         lock(&self.shared.quarantine).report(report);
@@ -221,10 +236,13 @@ impl<K: Resource> DeltaFifoStore<K> {
     }
 
     fn replace(&mut self, staged: Staged<K>, resource_version: Option<ResourceVersion>) {
+        self.finish_list();
+        if self.can_compare() {
+            self.comparison = Some(staged.compared());
+            return;
+        }
         let (objects, unreadable) = staged.complete();
-        // What could not be read before may be readable, or gone, by now.
-        *lock(&self.shared.quarantine) = Quarantined::default();
-        unreadable.iter().for_each(|report| self.quarantine(report));
+        self.quarantine_anew(&unreadable);
         // What was cached of them stays, unless that is of another history.
         let kept = unreadable.into_iter().filter_map(|report| report.key);
         let kept = kept.filter(|_| self.listing != Cause::Rewind).collect();
@@ -232,19 +250,61 @@ impl<K: Resource> DeltaFifoStore<K> {
         refusals.into_iter().for_each(|refusal| self.quarantine(&refusal.into()));
     }
 
+    /// Whether a list can be compared with the cache as it is: objects have the names they came with, each is one change,
+    /// nothing else waits, and what is cached is of the same history.
+    fn can_compare(&self) -> bool {
+        self.intake.transform.is_none()
+            && self.intake.discipline == Discipline::PerObject
+            && self.fifo.is_empty()
+            && self.listing != Cause::Rewind
+    }
+
+    fn compare(&mut self, comparison: Comparison<K>, most: usize) {
+        match comparison.walk(&self.indexer, most) {
+            ControlFlow::Continue(comparison) => self.comparison = Some(comparison),
+            ControlFlow::Break(Differences { deltas, unreadable }) => {
+                self.quarantine_anew(&unreadable);
+                self.fifo.begin_listed(deltas.len());
+                self.listed = deltas.into();
+            }
+        }
+    }
+
+    /// Queues all of a list that is still on its way in, since something is to come after it.
+    fn finish_list(&mut self) {
+        if let Some(comparison) = self.comparison.take() {
+            self.compare(comparison, usize::MAX);
+        }
+        for delta in self.listed.drain(..) {
+            self.fifo.queue_listed(delta);
+        }
+    }
+
     /// Applies up to a slice of what waits; tells whether that was all.
     pub(super) fn apply_slice(&mut self) -> Applied {
+        if let Some(comparison) = self.comparison.take() {
+            self.shared.queue.store(comparison.len(), Ordering::Relaxed);
+            self.compare(comparison, COMPARED);
+            if self.comparison.is_some() {
+                return Applied::Some;
+            }
+        }
         let listed = self.listing;
-        let (indexer, outbox) = (&mut self.indexer, &mut self.outbox);
+        let (indexer, mut events) = (&mut self.indexer, Vec::new());
+        for delta in self.listed.drain(..SLICE.min(self.listed.len())) {
+            self.fifo.queue_listed(delta);
+        }
         let mut applied = 0;
         while applied < SLICE {
             let popped =
-                self.fifo.pop_batch(SLICE, |popped, _| apply(popped, listed, indexer, outbox));
+                self.fifo.pop_batch(SLICE, |popped, _| apply(popped, listed, indexer, &mut events));
             let Some(count) = popped else { break };
             applied += count;
         }
-        self.shared.queue.store(self.fifo.len(), Ordering::Relaxed);
-        if self.fifo.is_empty() { Applied::All } else { Applied::Some }
+        self.outbox.append(&mut ResourceEvents::in_parts(events, SLICE));
+        let waiting = self.fifo.len() + self.listed.len();
+        self.shared.queue.store(waiting, Ordering::Relaxed);
+        if waiting == 0 { Applied::All } else { Applied::Some }
     }
 
     /// Shows what has been applied; gives what the publisher is to be told, if anything.
@@ -297,6 +357,8 @@ impl<K: Resource> Supervised for DeltaFifoStore<K> {
         self.fifo = self.intake.queue();
         self.epoch = None;
         self.staged = Staged::default();
+        self.comparison = None;
+        self.listed.clear();
         self.outbox.clear();
         self.resync_due.clear();
     }
@@ -356,6 +418,7 @@ impl<K: Resource> Handler<Apply<K>> for DeltaFifoStore<K> {
     fn handle(&mut self, Apply { epoch, events }: Apply<K>, _: &mut Context<Self>) -> Self::Result {
         self.hit("Apply");
         if self.epoch == Some(epoch) {
+            self.finish_list();
             for event in events {
                 self.take_event(self.intake.gate.pass(event));
             }

@@ -1,4 +1,4 @@
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
@@ -101,7 +101,9 @@ impl<K: Resource> ActorFuture<DeltaFifoStore<K>> for Drain<K> {
             store.hit("Drain");
             match store.apply_slice() {
                 Applied::Some => {
-                    task.waker().wake_by_ref();
+                    // Not woken at once: before it is polled again, timers and sockets are looked at as well.
+                    let is_over = pin!(tokio::task::yield_now()).poll(task).is_ready();
+                    debug_assert!(!is_over, "it gives others a turn");
                     return Poll::Pending;
                 }
                 Applied::All => match store.show() {

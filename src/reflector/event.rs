@@ -39,11 +39,6 @@ pub enum ResourceEvent<K: Resource> {
     Synced,
 }
 
-/// Several changes at once, for subscribers that prefer one message to many.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub struct ResourceEvents<K: Resource>(pub Vec<ResourceEvent<K>>);
-
 /// The whole cache after one or more changes, for subscribers that need no changes.
 #[doc(alias = "UndeltaStore")]
 #[derive(Debug, Message)]

@@ -45,7 +45,7 @@ impl Gate {
 
     fn has_labels<K: Resource>(&self, item: &Item<K>) -> bool {
         let (Item::Object(object), Some(selector)) = (item, &self.labels) else { return true };
-        object.labels().is_none_or(|labels| selector.matches(Some(labels)))
+        object.labels().is_none_or(|labels| selector.matches(Some(&*labels)))
     }
 
     fn in_place<K: Resource>(&self, item: Item<K>) -> Item<K> {

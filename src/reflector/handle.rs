@@ -21,7 +21,8 @@ use crate::object::{Kind, Resource};
 
 /// A reflected kind: its cache, and the way to subscribe to its changes.
 ///
-/// Cheap to clone, usable from any thread. The reflector runs until it or its runtime is stopped.
+/// Cheap to clone, usable from any thread. The reflector runs until it or its runtime is stopped, or nobody holds either
+/// any more.
 #[doc(alias("informer", "SharedInformer", "SharedIndexInformer"))]
 pub struct Reflector<K: Resource> {
     pub(super) shared: Arc<Shared<K>>,
@@ -99,6 +100,30 @@ impl<K: Resource> Reflector<K> {
     }
 
     /// Waits until the first list has been applied.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kubeflect::embedded::{ApiServer, Verb};
+    /// use kubeflect::object::StaticKind;
+    /// use kubeflect::reflector::NotSynced;
+    /// use kubeflect::{Options, Runtime};
+    ///
+    /// # actix_rt::System::new().block_on(async {
+    /// let cluster = ApiServer::demo_cluster(1);
+    /// for verb in [Verb::List, Verb::Watch] {
+    ///     cluster.forbid(&Pod::static_kind(), verb);
+    /// }
+    /// let runtime = Runtime::new(cluster);
+    /// let pods = runtime.reflect::<Pod>(Options::all()).await?;
+    /// match pods.synced().await {
+    ///     Ok(()) => unreachable!("nobody may list them"),
+    ///     Err(NotSynced::NeedsHelp(condition)) => println!("{condition}"), // can not watch pods: not allowed: …
+    ///     Err(other) => return Err(other.into()),
+    /// }
+    /// # runtime.stop().await;
+    /// # Ok::<(), kubeflect::Error>(())
+    /// # }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// As soon as it is known that waiting alone will not help, and when the reflector is stopped.
@@ -205,7 +230,7 @@ impl<K: Resource> Reflector<K> {
         options: SubscribeOptions,
     ) -> Result<Subscription<K>, Stopped> {
         let id = SubscriptionId(self.next_subscription.fetch_add(1, Ordering::Relaxed));
-        let subscriber = Arc::new(Subscriber::new(id, target, options.delivery));
+        let subscriber = Arc::new(Subscriber::new(id, target, options));
         self.ask(&self.timer, || Schedule { id, period: options.resync }).await?;
         self.ask(&self.publisher, || Subscribe {
             subscriber: Arc::clone(&subscriber),

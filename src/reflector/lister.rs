@@ -11,7 +11,8 @@ use super::delta_fifo_store::DeltaFifoStore;
 use super::history::Older;
 use super::messages::{Commit, Committed, Epoch, Stage};
 use super::supervisor::Outcome;
-use crate::api::{ApiError, ListPage, ListRequest, ListerWatcher, WatchEvent};
+use crate::api::{ApiError, Known, ListPage, ListRequest, ListerWatcher, WatchEvent};
+use crate::cache::Store;
 use crate::object::{Resource, ResourceVersion};
 use crate::supervision::Faults;
 
@@ -26,6 +27,7 @@ pub(super) struct Lister<K: Resource> {
     pub(super) request: ListRequest,
     pub(super) older: Older,
     pub(super) source: Rc<dyn ListerWatcher<K>>,
+    pub(super) cached: Store<K>,
     pub(super) store: Addr<DeltaFifoStore<K>>,
     pub(super) outcome: Rc<Cell<Option<Outcome>>>,
     pub(super) faults: Faults,
@@ -39,8 +41,13 @@ impl<K: Resource> Actor for Lister<K> {
         let (source, request) = (Rc::clone(&self.source), self.request.clone());
         let (store, faults) = (self.store.clone(), self.faults.clone());
         let (epoch, older) = (self.epoch, self.older);
+        let known: Option<Rc<dyn Known<K>>> = match older {
+            Older::Refused => Some(Rc::new(self.cached.clone())),
+            // A server that went back may give out a version for the second time.
+            Older::Accepted => None,
+        };
         let work = async move {
-            let listed = list(&*source, request, &faults).await;
+            let listed = list(&*source, request, known.as_ref(), &faults).await;
             let (pages, resource_version) = match listed {
                 Ok(listed) => listed,
                 Err(error) => return Outcome::ListFailed(error),
@@ -59,12 +66,17 @@ impl<K: Resource> Actor for Lister<K> {
 async fn list<K: Resource>(
     source: &dyn ListerWatcher<K>,
     request: ListRequest,
+    known: Option<&Rc<dyn Known<K>>>,
     faults: &Faults,
 ) -> Result<(Vec<ListPage<K>>, ResourceVersion), ApiError> {
     let mut pages = Vec::new();
     let mut next = request.clone();
     loop {
-        let page = tokio::time::timeout(LONGEST_PAGE, source.list(next.clone())).await;
+        let page = match known {
+            Some(known) => source.relist(next.clone(), Rc::clone(known)),
+            None => source.list(next.clone()),
+        };
+        let page = tokio::time::timeout(LONGEST_PAGE, page).await;
         let page = page.unwrap_or(Err(ApiError::Timeout { waited: LONGEST_PAGE }));
         let page = match page {
             // The rest of this snapshot is gone, and what the server offers instead is not of one moment.

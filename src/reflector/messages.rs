@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use actix::{Message, WeakAddr};
 
-use super::ResourceEvent;
 use super::history::Older;
 use super::resync_timer::ResyncTimer;
 use super::subscription::Subscriber;
+use super::{Cause, ResourceEvent, ResourceEvents};
 use crate::api::{ApiError, WatchEvent};
 use crate::cache::{IndexConflict, IndexFn, Snapshot};
 use crate::object::{Resource, ResourceVersion};
@@ -97,11 +97,26 @@ pub(super) struct Publish<K: Resource> {
     /// The state after, which everybody can see already.
     pub(super) after: Arc<Snapshot<K>>,
     /// What leads from one to the other.
-    pub(super) events: Vec<ResourceEvent<K>>,
+    pub(super) events: Vec<ResourceEvents<K>>,
     /// Who gets the events whose cause is a resync.
     pub(super) resync_due: BTreeSet<SubscriptionId>,
     /// Whether the state after includes the first list.
     pub(super) synced: bool,
+}
+
+impl<K: Resource> Publish<K> {
+    /// The events for those who are not due for a resync; none if that are all events.
+    pub(super) fn without_resync(&self) -> Option<Vec<ResourceEvents<K>>> {
+        let is_resync = |event: &ResourceEvent<K>| event.cause() == Some(Cause::Resync);
+        if !self.events.iter().flatten().any(is_resync) {
+            return None;
+        }
+        let parts = self.events.iter().map(|part| {
+            let rest: Vec<_> = part.iter().filter(|event| !is_resync(event)).cloned().collect();
+            rest.into()
+        });
+        Some(parts.collect())
+    }
 }
 
 /// To the publisher: tell this subscriber everything, from now on.

@@ -8,9 +8,11 @@ mod delivery;
 mod delta_fifo_store;
 mod drain;
 mod event;
+mod events;
 mod gate;
 mod handle;
 mod history;
+mod in_flight;
 mod lister;
 mod machine;
 mod messages;
@@ -28,11 +30,13 @@ mod vigil;
 mod watcher;
 
 pub use self::condition::Condition;
-pub use self::event::{Cause, ResourceEvent, ResourceEvents, ResourceSnapshot};
+pub use self::event::{Cause, ResourceEvent, ResourceSnapshot};
+pub use self::events::{IntoEvents, ResourceEvents};
 pub use self::handle::{AddIndexError, NotSynced, Reflector, Stopped};
 pub use self::options::{ErrorHandler, InvalidOptions, Options, ShouldResync, StreamingLists};
 pub(crate) use self::start::{Control, SourceFactory, start};
 pub use self::status::{
-    Audits, Freshness, Oddities, Phase, Quarantined, ReflectorStatus, SubscriberStatus,
+    Audits, Changes, Failure, Freshness, Oddities, Phase, Quarantined, ReflectorStatus, Requests,
+    SubscriberStatus,
 };
 pub use self::subscription::{Delivery, SubscribeOptions, Subscription};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Condition;
 use crate::api::Selection;
 use crate::cache::{Discipline, IndexFn, Transform, TransformError};
-use crate::object::{FieldSelector, Kind, LabelSelector, Resource, Scope};
+use crate::object::{FieldSelector, Kind, LabelSelector, Prune, Resource, Scope};
 use crate::supervision::{BackoffOptions, Faults};
 
 /// What to reflect of a kind, and how.
@@ -33,6 +33,7 @@ pub struct Options<K> {
     pub(super) keep_unserved: Duration,
     pub(super) resync: Option<Duration>,
     pub(super) discipline: Discipline,
+    pub(crate) prune: Prune,
     pub(super) transform: Option<Transform<K>>,
     pub(super) indices: Vec<(String, IndexFn<K>)>,
     pub(super) should_resync: Option<ShouldResync>,
@@ -88,6 +89,7 @@ impl<K> Options<K> {
             keep_unserved: KEEP_UNSERVED,
             resync: None,
             discipline: Discipline::default(),
+            prune: Prune::default(),
             transform: None,
             indices: Vec::new(),
             should_resync: None,
@@ -175,6 +177,14 @@ impl<K> Options<K> {
         self
     }
 
+    /// What of the metadata is not kept. Costs nothing: it is not even read. A source of your own does as it likes.
+    #[must_use]
+    #[doc(alias = "managedFields")]
+    pub fn prune(mut self, prune: Prune) -> Self {
+        self.prune = prune;
+        self
+    }
+
     /// Changes every object before anybody sees it; an object it refuses is quarantined.
     #[must_use]
     pub fn transform(
@@ -236,7 +246,7 @@ impl<K> Options<K> {
             .map(|(name, function)| (name, place(Arc::as_ptr(function).cast())))
             .collect();
         format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
             self.selection,
             self.page_size,
             self.streaming_lists,
@@ -245,6 +255,7 @@ impl<K> Options<K> {
             self.keep_unserved,
             self.resync,
             self.discipline,
+            self.prune,
             self.transform.as_ref().map(Transform::identity),
             indices,
             self.should_resync.as_ref().map(|hook| place(Arc::as_ptr(hook).cast())),
@@ -355,6 +366,7 @@ impl<K> Clone for Options<K> {
             keep_unserved: self.keep_unserved,
             resync: self.resync,
             discipline: self.discipline,
+            prune: self.prune,
             transform: self.transform.clone(),
             indices: self.indices.clone(),
             should_resync: self.should_resync.clone(),

@@ -1,9 +1,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::{Cause, ResourceEvent};
+use super::{Cause, ResourceEvent, ResourceEvents};
 use crate::cache::Difference;
 use crate::object::{ObjectKey, Resource, is_same_object};
+
+/// Published together, fewer events than this are copied to be sent with others; more are sent as they are.
+const FEW: usize = 32;
 
 /// What one subscriber has not been told yet.
 ///
@@ -20,8 +23,16 @@ pub(super) struct Pending<K: Resource> {
 
 #[derive(Debug)]
 enum Waiting<K: Resource> {
-    InOrder(VecDeque<ResourceEvent<K>>),
+    InOrder(InOrder<K>),
     PerObject(PerObject<K>),
+}
+
+/// Events as they were published, shared with everybody else who is told of them. No part is empty, `len` is the sum of
+/// theirs, and the end of the first snapshot is a part of its own.
+#[derive(Debug)]
+struct InOrder<K: Resource> {
+    parts: VecDeque<ResourceEvents<K>>,
+    len: usize,
 }
 
 /// Each entry is in `order` under its own `place`, and `synced`, if set, is a place no entry has.
@@ -61,7 +72,7 @@ impl<K: Resource> Pending<K> {
     pub(super) fn new(at_most: usize) -> Self {
         let waiting = match at_most {
             0 => Waiting::PerObject(PerObject::default()),
-            _ => Waiting::InOrder(VecDeque::new()),
+            _ => Waiting::InOrder(InOrder::default()),
         };
         Self { waiting, at_most, coalesced: 0 }
     }
@@ -69,14 +80,14 @@ impl<K: Resource> Pending<K> {
     /// How many events, or objects, wait.
     pub(super) fn len(&self) -> usize {
         match &self.waiting {
-            Waiting::InOrder(events) => events.len(),
+            Waiting::InOrder(events) => events.len,
             Waiting::PerObject(objects) => objects.entries.len(),
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         match &self.waiting {
-            Waiting::InOrder(events) => events.is_empty(),
+            Waiting::InOrder(events) => events.parts.is_empty(),
             Waiting::PerObject(objects) => objects.is_empty(),
         }
     }
@@ -85,14 +96,21 @@ impl<K: Resource> Pending<K> {
         self.coalesced
     }
 
-    pub(super) fn push(&mut self, event: ResourceEvent<K>) {
+    /// Everything of the first snapshot is pending, or was.
+    pub(super) fn push_synced(&mut self) {
+        self.push(&vec![ResourceEvent::Synced].into());
+    }
+
+    pub(super) fn push(&mut self, events: &ResourceEvents<K>) {
         match &mut self.waiting {
-            Waiting::InOrder(events) if events.len() < self.at_most => events.push_back(event),
-            Waiting::InOrder(_) => {
-                self.join();
-                self.push(event);
+            Waiting::InOrder(waiting) if waiting.len + events.len() <= self.at_most => {
+                waiting.push(events.clone());
             }
-            Waiting::PerObject(objects) => self.coalesced += u64::from(objects.push(event)),
+            Waiting::InOrder(_) | Waiting::PerObject(_) => {
+                let objects = self.join();
+                let joined = events.iter().filter(|event| objects.push((*event).clone())).count();
+                self.coalesced += joined as u64;
+            }
         }
     }
 
@@ -106,16 +124,16 @@ impl<K: Resource> Pending<K> {
         }
     }
 
-    /// Takes up to `most` events, oldest first.
-    pub(super) fn take(&mut self, most: usize) -> Vec<ResourceEvent<K>> {
+    /// Takes up to `most` events, oldest first. The end of the first snapshot is taken alone.
+    pub(super) fn take(&mut self, most: usize) -> ResourceEvents<K> {
         match &mut self.waiting {
-            Waiting::InOrder(events) => events.drain(..most.min(events.len())).collect(),
+            Waiting::InOrder(events) => events.take(most),
             Waiting::PerObject(objects) => {
                 let taken = objects.take(most);
                 if objects.is_empty() && self.at_most > 0 {
-                    self.waiting = Waiting::InOrder(VecDeque::new());
+                    self.waiting = Waiting::InOrder(InOrder::default());
                 }
-                taken
+                taken.into()
             }
         }
     }
@@ -123,7 +141,7 @@ impl<K: Resource> Pending<K> {
     fn join(&mut self) -> &mut PerObject<K> {
         if let Waiting::InOrder(events) = &mut self.waiting {
             let mut objects = PerObject::default();
-            for event in events.drain(..) {
+            for event in events.parts.drain(..).flatten() {
                 self.coalesced += u64::from(objects.push(event));
             }
             self.waiting = Waiting::PerObject(objects);
@@ -132,6 +150,51 @@ impl<K: Resource> Pending<K> {
             Waiting::PerObject(objects) => objects,
             Waiting::InOrder(_) => unreachable!("joined above"),
         }
+    }
+}
+
+impl<K: Resource> Default for InOrder<K> {
+    fn default() -> Self {
+        Self { parts: VecDeque::new(), len: 0 }
+    }
+}
+
+impl<K: Resource> InOrder<K> {
+    fn push(&mut self, part: ResourceEvents<K>) {
+        self.len += part.len();
+        if !part.is_empty() {
+            self.parts.push_back(part);
+        }
+    }
+
+    fn take(&mut self, most: usize) -> ResourceEvents<K> {
+        let taken = match self.parts.pop_front() {
+            None => Vec::new().into(),
+            Some(mut first) if first.len() > most => {
+                self.parts.push_front(first.split_off(most));
+                first
+            }
+            Some(first) => self.take_with(first, most),
+        };
+        self.len -= taken.len();
+        taken
+    }
+
+    /// A part that has been removed, and others after it if all of them are few.
+    fn take_with(&mut self, first: ResourceEvents<K>, most: usize) -> ResourceEvents<K> {
+        let are_few = |part: &ResourceEvents<K>| part.len() < FEW && !part.is_synced();
+        let mut length = first.len();
+        let along = self.parts.iter().take_while(|next| {
+            length += next.len();
+            length <= most && are_few(next)
+        });
+        let along = along.count();
+        if along == 0 || !are_few(&first) {
+            return first;
+        }
+        let mut together = first.to_vec();
+        together.extend(self.parts.drain(..along).flatten());
+        together.into()
     }
 }
 
@@ -218,9 +281,11 @@ impl<K: Resource> PerObject<K> {
             if let Some(synced) = self.synced
                 && next.is_none_or(|next| synced < next)
             {
-                self.synced = None;
-                taken.push(ResourceEvent::Synced);
-                continue;
+                if taken.is_empty() {
+                    self.synced = None;
+                    taken.push(ResourceEvent::Synced);
+                }
+                break;
             }
             let Some((place, key)) = self.order.pop_first() else { break };
             let Some(entry) = self.entries.remove(&key) else { continue };

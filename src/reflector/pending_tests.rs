@@ -204,7 +204,7 @@ impl Play {
                     }
                     for event in self.world.change(step) {
                         self.pushed.push(written(&event));
-                        self.pending.push(event);
+                        self.pending.push(&vec![event].into());
                         self.check_length();
                     }
                 }
@@ -321,6 +321,125 @@ proptest! {
     }
 }
 
+/// Keeps every event by itself. What waits for a subscriber is to be the same, however it is kept.
+struct Plain {
+    events: VecDeque<ResourceEvent<Thing>>,
+    objects: Option<PerObject<Thing>>,
+    at_most: usize,
+    coalesced: u64,
+}
+
+impl Plain {
+    fn new(at_most: usize) -> Self {
+        let objects = (at_most == 0).then(PerObject::default);
+        Self { events: VecDeque::new(), objects, at_most, coalesced: 0 }
+    }
+
+    fn push(&mut self, event: ResourceEvent<Thing>) {
+        if self.objects.is_none() && self.events.len() < self.at_most {
+            self.events.push_back(event);
+            return;
+        }
+        let objects = self.objects.get_or_insert_default();
+        for event in self.events.drain(..).chain([event]) {
+            self.coalesced += u64::from(objects.push(event));
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.objects.as_ref().map_or(self.events.len(), |objects| objects.entries.len())
+    }
+
+    fn take_one(&mut self) -> Option<ResourceEvent<Thing>> {
+        let Some(objects) = &mut self.objects else { return self.events.pop_front() };
+        let taken = objects.take(1).pop();
+        if objects.is_empty() && self.at_most > 0 {
+            self.objects = None;
+        }
+        taken
+    }
+}
+
+/// Tells two subscribers, one of whom keeps events as they are published, so many at once.
+fn publish_in_parts(steps: &[Step], sizes: &[usize], at_most: usize) {
+    let mut world = World::default();
+    let (mut pending, mut plain) = (Pending::new(at_most), Plain::new(at_most));
+    let mut sizes = sizes.iter().cycle();
+    let mut unpublished = Vec::new();
+    for step in steps {
+        unpublished.extend(world.change(step).into_iter().filter(|it| it.cause().is_some()));
+        match step {
+            Step::Synced => {
+                publish(&mut unpublished, &mut pending, &mut plain);
+                pending.push_synced();
+                plain.push(ResourceEvent::Synced);
+            }
+            Step::Take(most) => take_from_both(*most, &mut pending, &mut plain),
+            _ if sizes.clone().next().is_some_and(|size| unpublished.len() >= *size) => {
+                sizes.next();
+                publish(&mut unpublished, &mut pending, &mut plain);
+            }
+            _ => {}
+        }
+        assert_eq!((pending.len(), pending.coalesced()), (plain.len(), plain.coalesced));
+    }
+    while !pending.is_empty() {
+        take_from_both(7, &mut pending, &mut plain);
+    }
+    assert_eq!(plain.len(), 0);
+}
+
+/// To the one in two halves of one allocation.
+fn publish(
+    events: &mut Vec<ResourceEvent<Thing>>,
+    pending: &mut Pending<Thing>,
+    plain: &mut Plain,
+) {
+    events.iter().for_each(|event| plain.push(event.clone()));
+    let mut first = ResourceEvents::from(std::mem::take(events));
+    let second = first.split_off(first.len() / 2);
+    pending.push(&first);
+    pending.push(&second);
+}
+
+fn take_from_both(most: usize, pending: &mut Pending<Thing>, plain: &mut Plain) {
+    let taken = pending.take(most);
+    let has_synced = taken.iter().any(|event| matches!(event, ResourceEvent::Synced));
+    assert!(taken.len() <= most && (!has_synced || taken.is_synced()), "{most}: {taken:?}");
+    assert!(!taken.is_empty() || most == 0 || pending.is_empty(), "something waits");
+    for event in &taken {
+        assert_eq!(plain.take_one().as_ref().map(written), Some(written(event)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_shared_is_told_as_if_it_were_not(
+        steps in prop::collection::vec(step(), 0..200),
+        sizes in prop::collection::vec(prop::sample::select(vec![1, 2, 5, 70]), 1..5),
+        at_most in prop::sample::select(vec![0, 1, 3, 40, 500]),
+    ) {
+        publish_in_parts(&steps, &sizes, at_most);
+    }
+}
+
+#[test]
+fn many_events_are_taken_without_being_copied_and_few_together() {
+    let part = |count: u64| -> ResourceEvents<Thing> {
+        (0..count).map(|it| updated(it, it + 1, Cause::Watch)).collect::<Vec<_>>().into()
+    };
+    let (many, one) = (part(FEW as u64), part(1));
+    let mut pending = Pending::new(500);
+    [&many, &one, &one, &many, &one].into_iter().for_each(|part| pending.push(part));
+    let taken = [(); 4].map(|()| pending.take(256));
+    assert_eq!([0, 1, 2, 3].map(|at: usize| taken[at].len()), [FEW, 2, FEW, 1]);
+    for (at, part) in [(0, &many), (2, &many), (3, &one)] {
+        assert!(std::ptr::eq(&*taken[at], &**part), "{at} is the very same");
+    }
+}
+
 fn thing(version: u64) -> Arc<Thing> {
     Arc::new(Thing { name: "thing".to_owned(), uid: "u".to_owned(), version })
 }
@@ -329,10 +448,14 @@ fn updated(old: u64, new: u64, cause: Cause) -> ResourceEvent<Thing> {
     ResourceEvent::Updated { old: thing(old), new: thing(new), cause }
 }
 
+fn push(pending: &mut Pending<Thing>, event: ResourceEvent<Thing>) {
+    pending.push(&vec![event].into());
+}
+
 /// Pushes all with a bound of 0, then takes all; and how many were joined.
 fn joined(events: Vec<ResourceEvent<Thing>>) -> (Vec<String>, u64) {
     let mut pending = Pending::new(0);
-    events.into_iter().for_each(|event| pending.push(event));
+    pending.push(&events.into());
     (pending.take(usize::MAX).iter().map(written).collect(), pending.coalesced())
 }
 
@@ -362,11 +485,11 @@ fn a_resync_says_nothing_new_of_what_waits_already() {
 fn once_all_is_taken_events_are_kept_in_order_again() {
     let mut pending = Pending::new(2);
     for version in 1..5 {
-        pending.push(updated(version, version + 1, Cause::Watch));
+        push(&mut pending, updated(version, version + 1, Cause::Watch));
     }
     assert_eq!((pending.len(), pending.coalesced()), (1, 3));
     assert_eq!(pending.take(1).len(), 1);
-    pending.push(updated(5, 6, Cause::Watch));
-    pending.push(updated(6, 7, Cause::Watch));
+    push(&mut pending, updated(5, 6, Cause::Watch));
+    push(&mut pending, updated(6, 7, Cause::Watch));
     assert_eq!((pending.len(), pending.coalesced()), (2, 3));
 }

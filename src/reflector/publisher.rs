@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 use actix::{Actor, AsyncContext as _, Context, Handler, Supervised};
 
+use super::ResourceEvents;
 use super::delivery::deliver;
 use super::messages::{Publish, Subscribe, Subscribers, SubscriptionId, Unschedule, Unsubscribe};
 use super::status::{Shared, lock};
@@ -75,20 +77,38 @@ impl<K: Resource> Supervised for Publisher<K> {}
 impl<K: Resource> Handler<Publish<K>> for Publisher<K> {
     type Result = ();
 
-    fn handle(&mut self, publish: Publish<K>, _: &mut Context<Self>) {
+    fn handle(&mut self, mut publish: Publish<K>, _: &mut Context<Self>) {
         self.faults.hit("publisher", "Publish");
         self.forget_closed();
         self.synced |= publish.synced;
-        for subscriber in self.subscribers.values() {
-            subscriber.tell(&publish);
-            if self.synced {
-                subscriber.complete_initial();
-            }
+        publish.synced = self.synced;
+        publish.events.iter().for_each(|part| lock(&self.shared.changes).count(part));
+        let for_others = publish.without_resync();
+        for (id, subscriber) in &self.subscribers {
+            let events = match &for_others {
+                Some(for_others) if !publish.resync_due.contains(id) => for_others,
+                _ => &publish.events,
+            };
+            subscriber.tell(&publish, events);
         }
-        if self.told.generation() < publish.after.generation() {
-            self.told = publish.after;
+        let mut after = publish.after;
+        if self.told.generation() < after.generation() {
+            mem::swap(&mut self.told, &mut after);
+        }
+        if publish.events.len() > 1 {
+            actix_rt::spawn(let_go(after, publish.events));
         }
         self.faults.hit("publisher", "Publish/end");
+    }
+}
+
+/// Ends what only an old snapshot and the events after it still hold: a list may have changed so much that all at once
+/// would keep the thread too long. The snapshot first, so that it is the events that hold the old states.
+async fn let_go<K: Resource>(before: Arc<Snapshot<K>>, events: Vec<ResourceEvents<K>>) {
+    drop(before);
+    for part in events {
+        drop(part);
+        tokio::task::yield_now().await;
     }
 }
 

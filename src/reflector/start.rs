@@ -70,9 +70,9 @@ pub(crate) fn start<K: Resource>(
     for (name, function) in options.indices {
         indexer.add_index(&name, function).expect("checked options name no index twice");
     }
-    let shared = Arc::new(Shared::new(kind, writer.store().clone()));
-    let faults = options.faults;
     let selection = Arc::new(options.selection);
+    let shared = Arc::new(Shared::new(kind, Arc::clone(&selection), writer.store().clone()));
+    let faults = options.faults;
 
     // All of them first get their addresses, then start: those that are sent to before those that send.
     let supervisor_context = Context::<Supervisor<K>>::new();

@@ -1,23 +1,27 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Condition;
-use crate::api::Undecodable;
+use super::{Cause, Condition, Delivery, ResourceEvent};
+use crate::api::{ApiError, Selection, Undecodable, Verb};
 use crate::cache::Store;
-use crate::object::{Kind, ObjectKey, ResourceVersion};
+use crate::object::{Kind, ObjectKey, Resource, ResourceVersion};
 use crate::supervision::{MemberState, MemberStatus};
 
 /// Everything there is to know about a reflector.
 #[derive(Debug, Clone)]
 pub struct ReflectorStatus {
+    /// Tells it from all others of this process.
+    pub id: u64,
     /// What it reflects.
     pub kind: Kind,
+    /// Which objects of that kind.
+    pub selection: Arc<Selection>,
     /// What it is doing.
     pub phase: Phase,
     /// Whether the cache keeps up with the server.
@@ -34,6 +38,10 @@ pub struct ReflectorStatus {
     pub condition: Option<Condition>,
     /// When the next attempt is due, while it waits for one.
     pub next_attempt: Option<Instant>,
+    /// What it asked the server for, and what went wrong.
+    pub requests: Requests,
+    /// What changed in the cache so far.
+    pub changes: Changes,
     /// Its actors, and how often each was restarted.
     pub actors: Vec<MemberStatus>,
     /// Objects the server has but that could not be taken.
@@ -85,6 +93,43 @@ pub enum Freshness {
     },
 }
 
+/// What a reflector asked the server for, by temporary actors: a lister or a watcher for each request.
+#[derive(Debug, Clone, Default)]
+pub struct Requests {
+    /// Lists begun.
+    pub lists: u64,
+    /// Watches begun, streaming lists among them.
+    pub watches: u64,
+    /// How many of them failed.
+    pub failures: u64,
+    /// The last of those, oldest first; at most [`Requests::KEPT`].
+    pub last_failures: VecDeque<Failure>,
+}
+
+/// A list or watch that failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// When.
+    pub at: Instant,
+    /// What was asked for.
+    pub verb: Verb,
+    /// What came back.
+    pub error: ApiError,
+}
+
+/// How often the cache changed, as subscribers were told. What a crash ate and a comparison made up for is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Objects that entered it.
+    pub added: u64,
+    /// Objects that got another state.
+    pub updated: u64,
+    /// Objects that left it.
+    pub deleted: u64,
+    /// Objects told again without a change.
+    pub resynced: u64,
+}
+
 /// Objects the server has but that could not be taken: not decoded, or refused by the transform.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Quarantined {
@@ -131,6 +176,10 @@ pub struct Audits {
 pub struct SubscriberStatus {
     /// Which subscription.
     pub id: u64,
+    /// What it was called when it subscribed, if anything.
+    pub name: Option<&'static str>,
+    /// How changes reach it when it does not keep up.
+    pub delivery: Delivery,
     /// Events it has not been sent yet.
     pub pending: usize,
     /// Events it was sent.
@@ -144,10 +193,14 @@ pub struct SubscriberStatus {
 /// What the actors of a reflector tell the world, shared with its handles.
 #[derive(Debug)]
 pub(crate) struct Shared<K> {
+    id: u64,
     pub(super) kind: Kind,
+    selection: Arc<Selection>,
     pub(super) store: Store<K>,
     pub(super) queue: AtomicUsize,
     pub(super) progress: watch::Sender<Progress>,
+    pub(super) requests: Mutex<Requests>,
+    pub(super) changes: Mutex<Changes>,
     pub(super) quarantine: Mutex<Quarantined>,
     pub(super) oddities: Mutex<Oddities>,
     pub(super) audits: Mutex<Audits>,
@@ -182,6 +235,38 @@ impl Freshness {
     }
 }
 
+impl Requests {
+    /// No more failures are kept.
+    pub const KEPT: usize = 10;
+
+    pub(super) fn failed(&mut self, verb: Verb, error: ApiError) {
+        self.failures += 1;
+        if self.last_failures.len() == Self::KEPT {
+            self.last_failures.pop_front();
+        }
+        self.last_failures.push_back(Failure { at: Instant::now(), verb, error });
+    }
+}
+
+impl Changes {
+    /// All of them, resyncs left out: nothing changed by those.
+    pub fn total(&self) -> u64 {
+        self.added + self.updated + self.deleted
+    }
+
+    pub(super) fn count<K: Resource>(&mut self, events: &[ResourceEvent<K>]) {
+        for event in events {
+            match event {
+                ResourceEvent::Added { .. } => self.added += 1,
+                ResourceEvent::Updated { cause: Cause::Resync, .. } => self.resynced += 1,
+                ResourceEvent::Updated { .. } => self.updated += 1,
+                ResourceEvent::Deleted { .. } => self.deleted += 1,
+                ResourceEvent::Synced => {}
+            }
+        }
+    }
+}
+
 impl Quarantined {
     /// No more reasons are kept: a status has to stay readable.
     pub const KEPT: usize = 100;
@@ -211,7 +296,8 @@ impl SubscriberCounters {
 }
 
 impl<K> Shared<K> {
-    pub(super) fn new(kind: Kind, store: Store<K>) -> Self {
+    pub(super) fn new(kind: Kind, selection: Arc<Selection>, store: Store<K>) -> Self {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let progress = Progress {
             phase: Phase::Starting,
             freshness: Freshness::Unknown,
@@ -220,10 +306,14 @@ impl<K> Shared<K> {
             next_attempt: None,
         };
         Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             kind,
+            selection,
             store,
             queue: AtomicUsize::new(0),
             progress: watch::Sender::new(progress),
+            requests: Mutex::default(),
+            changes: Mutex::default(),
             quarantine: Mutex::default(),
             oddities: Mutex::default(),
             audits: Mutex::default(),
@@ -239,15 +329,19 @@ impl<K> Shared<K> {
         let snapshot = self.store.snapshot();
         let subscribers = lock(&self.subscribers);
         ReflectorStatus {
+            id: self.id,
             kind: self.kind.clone(),
+            selection: Arc::clone(&self.selection),
             phase: if is_failed { Phase::Failed } else { progress.phase },
             freshness: progress.freshness,
             synced: progress.synced,
             objects: snapshot.len(),
             resource_version: snapshot.resource_version().cloned(),
-            queue: self.queue.load(std::sync::atomic::Ordering::Relaxed),
+            queue: self.queue.load(Ordering::Relaxed),
             condition: progress.condition,
             next_attempt: progress.next_attempt,
+            requests: lock(&self.requests).clone(),
+            changes: *lock(&self.changes),
             actors,
             quarantined: lock(&self.quarantine).clone(),
             oddities: *lock(&self.oddities),

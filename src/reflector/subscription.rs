@@ -35,10 +35,37 @@ impl Default for Delivery {
 }
 
 /// How one subscriber wants to be told.
+///
+/// ```
+/// use actix::{Actor, Context, Handler};
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kubeflect::embedded::ApiServer;
+/// use kubeflect::reflector::Delivery;
+/// use kubeflect::{Options, ResourceEvent, Runtime, SubscribeOptions};
+///
+/// struct Slow;
+/// impl Actor for Slow { type Context = Context<Self>; }
+/// impl Handler<ResourceEvent<Pod>> for Slow {
+///     type Result = ();
+///     fn handle(&mut self, _: ResourceEvent<Pod>, _: &mut Context<Self>) {}
+/// }
+///
+/// # actix_rt::System::new().block_on(async {
+/// # let runtime = Runtime::new(ApiServer::demo_cluster(1));
+/// let pods = runtime.reflect::<Pod>(Options::all()).await?;
+/// let newest_only = SubscribeOptions::default().delivery(Delivery::Latest).name("slow");
+/// let subscription = pods.subscribe_with(Slow.start(), newest_only).await?;
+/// assert!(subscription.synced().await);
+/// assert_eq!(subscription.status().pending, 0);
+/// # runtime.stop().await;
+/// # Ok::<(), kubeflect::Error>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SubscribeOptions {
     pub(super) delivery: Delivery,
     pub(super) resync: Requested,
+    pub(super) name: Option<&'static str>,
 }
 
 impl SubscribeOptions {
@@ -46,6 +73,13 @@ impl SubscribeOptions {
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.delivery = delivery;
+        self
+    }
+
+    /// What its status is to call it.
+    #[must_use]
+    pub fn name(mut self, name: &'static str) -> Self {
+        self.name = Some(name);
         self
     }
 
@@ -147,13 +181,21 @@ enum Initial {
 }
 
 impl<K: Resource> Subscriber<K> {
-    pub(super) fn new(id: SubscriptionId, target: Target<K>, delivery: Delivery) -> Self {
+    pub(super) fn new(id: SubscriptionId, target: Target<K>, options: SubscribeOptions) -> Self {
+        let SubscribeOptions { delivery, name, .. } = options;
         let at_most = match delivery {
             Delivery::EveryChange { at_most } => at_most.max(1),
             Delivery::Latest => 0,
         };
-        let status =
-            SubscriberStatus { id: id.0, pending: 0, delivered: 0, coalesced: 0, synced: false };
+        let status = SubscriberStatus {
+            id: id.0,
+            name,
+            delivery,
+            pending: 0,
+            delivered: 0,
+            coalesced: 0,
+            synced: false,
+        };
         Self {
             id,
             target,
@@ -172,25 +214,21 @@ impl<K: Resource> Subscriber<K> {
         }
     }
 
-    /// The cache went on.
-    pub(super) fn tell(&self, publish: &Publish<K>) {
+    /// The cache went on, by these events.
+    pub(super) fn tell(&self, publish: &Publish<K>, events: &[ResourceEvents<K>]) {
         self.change(|backlog| {
             let told = backlog.told.generation();
             // A resync has events, but leads nowhere else.
             if told == publish.before {
-                for event in &publish.events {
-                    let is_for_others = event.cause() == Some(Cause::Resync)
-                        && !publish.resync_due.contains(&self.id);
-                    if !is_for_others {
-                        backlog.pending.push(event.clone());
-                    }
-                }
+                events.iter().for_each(|part| backlog.pending.push(part));
+                backlog.told = Arc::clone(&publish.after);
             } else if told < publish.after.generation() {
                 backlog.rebase(&publish.after);
-            } else {
-                return;
+                backlog.told = Arc::clone(&publish.after);
             }
-            backlog.told = Arc::clone(&publish.after);
+            if publish.synced {
+                backlog.complete_initial();
+            }
         });
     }
 
@@ -206,16 +244,11 @@ impl<K: Resource> Subscriber<K> {
 
     /// All that is told so far makes up the first snapshot.
     pub(super) fn complete_initial(&self) {
-        self.change(|backlog| {
-            if backlog.initial == Initial::Incomplete {
-                backlog.initial = Initial::Complete;
-                backlog.pending.push(ResourceEvent::Synced);
-            }
-        });
+        self.change(Backlog::complete_initial);
     }
 
     /// Takes what is to be sent next; none while nothing waits.
-    pub(super) fn take(&self, most: usize) -> Option<Vec<ResourceEvent<K>>> {
+    pub(super) fn take(&self, most: usize) -> Option<ResourceEvents<K>> {
         let mut backlog = lock(&self.backlog);
         if backlog.pending.is_empty() {
             backlog.in_flight = false;
@@ -307,6 +340,13 @@ impl<K: Resource> Subscriber<K> {
 }
 
 impl<K: Resource> Backlog<K> {
+    fn complete_initial(&mut self) {
+        if self.initial == Initial::Incomplete {
+            self.initial = Initial::Complete;
+            self.pending.push_synced();
+        }
+    }
+
     fn rebase(&mut self, now: &Snapshot<K>) {
         let cause = match self.initial {
             Initial::Incomplete => Cause::InitialList,

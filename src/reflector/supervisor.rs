@@ -19,7 +19,7 @@ use super::machine::{Effect, Input, Machine, WatchEnd};
 use super::messages::{
     BeginEpoch, Epoch, Forget, Heard, InitialEventsEnded, Overdue, Restarted, WatchOpened,
 };
-use super::status::Shared;
+use super::status::{Shared, lock};
 use super::vigil::{Record, Vigilance};
 use super::watcher::{Route, Watcher};
 use super::{Condition, ErrorHandler, Freshness, Phase};
@@ -123,12 +123,14 @@ impl<K: Resource> Supervisor<K> {
     }
 
     fn list(&mut self, request: ListRequest, older: Older, context: &mut Context<Self>) {
+        lock(&self.shared.requests).lists += 1;
         let outcome = Rc::new(Cell::new(None));
         let child = supervision::spawn(Lister {
             epoch: self.epoch,
             request,
             older,
             source: Rc::clone(&self.source),
+            cached: self.shared.store.clone(),
             store: self.store.clone(),
             outcome: Rc::clone(&outcome),
             faults: self.faults.clone(),
@@ -143,6 +145,7 @@ impl<K: Resource> Supervisor<K> {
         vigilance: Vigilance,
         context: &mut Context<Self>,
     ) {
+        lock(&self.shared.requests).watches += 1;
         let outcome = Rc::new(Cell::new(None));
         let route = Route {
             epoch: self.epoch,
@@ -209,6 +212,7 @@ impl<K: Resource> Supervisor<K> {
     }
 
     fn report(&self, verb: Verb, error: ApiError) {
+        lock(&self.shared.requests).failed(verb, error.clone());
         let before = self.shared.progress.borrow().condition.clone();
         let condition = Condition {
             verb,

@@ -94,7 +94,15 @@ async fn watch<K: Resource>(
         WatchStart::After(_) => Telling::Changes,
         WatchStart::InitialEvents { .. } => Telling::InitialEvents,
     };
-    let open = route.source.watch(request);
+    let open = match (telling, route.older) {
+        // A server that went back may give out a version for the second time.
+        (Telling::InitialEvents, Older::Refused) => {
+            route.source.restream(request, Rc::new(route.shared.store.clone()))
+        }
+        (Telling::InitialEvents, Older::Accepted) | (Telling::Changes, _) => {
+            route.source.watch(request)
+        }
+    };
     let opened = match telling {
         Telling::Changes => care.attend(open).await,
         Telling::InitialEvents => Ok(timeout(LONGEST_OPENING, open)

@@ -77,6 +77,11 @@ impl Arbiters {
         select_all(ends).await;
     }
 
+    /// Whether none of the arbiters of reflectors has ended. The caller's is not watched.
+    pub(super) fn are_alive(&self) -> bool {
+        self.lives.iter().all(|life| life.has_changed().is_ok())
+    }
+
     /// Runs a function on one of the arbiters of reflectors; none when they are gone.
     pub(super) async fn run<T: Send + 'static>(
         &self,

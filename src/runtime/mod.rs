@@ -154,6 +154,29 @@ impl Runtime {
 
     /// Reflects a kind that is known when running only, as `DynamicObject` or a struct of your own.
     ///
+    /// ```
+    /// use kubeflect::client::{Cluster, Discovery};
+    /// use kubeflect::embedded::ApiServer;
+    /// use kubeflect::object::DynamicObject;
+    /// use kubeflect::{Options, Runtime};
+    ///
+    /// # actix_rt::System::new().block_on(async {
+    /// let cluster = ApiServer::demo_cluster(1);
+    /// let discovery = Discovery::run(&*cluster.connect()?).await?;
+    /// let kind = discovery.resolve("deploy").expect("every cluster has it").kind.clone();
+    ///
+    /// let runtime = Runtime::new(cluster);
+    /// let deployments = runtime.reflect_kind::<DynamicObject>(kind, Options::all()).await?;
+    /// deployments.synced().await?;
+    /// for deployment in deployments.store().list() {
+    ///     println!("{:?} wants {}", deployment.metadata.name, deployment.data["spec"]["replicas"]);
+    /// }
+    /// # assert_eq!(deployments.store().len(), 5);
+    /// # runtime.stop().await;
+    /// # Ok::<(), kubeflect::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// As [`reflect`](Self::reflect).
     #[cfg(feature = "client")]
@@ -163,10 +186,10 @@ impl Runtime {
         options: Options<K>,
     ) -> Result<Reflector<K>> {
         let cluster = self.inner.cluster.clone().ok_or(Error::NoCluster)?;
-        let (served, answers) = (kind.clone(), self.inner.answers);
+        let (served, answers, prune) = (kind.clone(), self.inner.answers, options.prune);
         let source: SourceFactory<K> = Box::new(move || {
             let source = crate::client::KubernetesSource::new(cluster.connect()?, served);
-            Ok(Rc::new(source.with_options(answers)) as _)
+            Ok(Rc::new(source.with_options(answers).pruned(prune)) as _)
         });
         self.register(kind, options, source).await
     }
@@ -274,7 +297,13 @@ impl Runtime {
         self.stop_within(self.inner.grace).await;
     }
 
-    fn is_stopped(&self) -> bool {
+    /// Whether the threads of the reflectors run. If they do not, nothing is reflected any more: only a new process
+    /// helps.
+    pub fn is_alive(&self) -> bool {
+        self.inner.arbiters.are_alive()
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
         self.inner.stopped.load(Ordering::Acquire)
     }
 

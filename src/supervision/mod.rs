@@ -29,4 +29,4 @@ pub use group::Group;
 pub use intensity::{Intensity, IntensityOptions, Verdict};
 pub use policy::{Escalation, FirstRestart, RestartOptions, Standing};
 pub use restarting::{Hooks, RestartReport, Running, start, start_in};
-pub use status::{MemberState, MemberStatus, StopHandle};
+pub use status::{MemberState, MemberStatus, Restart, StopHandle};

@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep};
 use super::contained::Contained;
 use super::exit::caught;
 use super::policy::{Decision, Policy};
-use super::{ExitReason, MemberState, MemberStatus, RestartOptions, Standing, StopHandle};
+use super::{ExitReason, MemberState, MemberStatus, Restart, RestartOptions, Standing, StopHandle};
 
 /// Starts an actor on the current arbiter and restarts it in place whenever it ends, by a panic or by itself.
 ///
@@ -285,8 +285,7 @@ impl<A: Actor<Context = Context<A>> + Supervised> Restarting<A> {
     ) {
         let until = now.checked_add(delay).unwrap_or(now);
         self.handle.update(|status| {
-            status.restarts += 1;
-            status.last_exit = Some(exit.clone());
+            status.restarted(Restart { at: now, reason: exit.clone(), delay });
             status.state = match standing {
                 Standing::Normal => MemberState::BackingOff { until },
                 Standing::Escalated => MemberState::Escalated { until },

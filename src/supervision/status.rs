@@ -1,6 +1,8 @@
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Context as TaskContext;
+use std::time::Duration;
 
 use futures::task::AtomicWaker;
 use tokio::time::Instant;
@@ -18,6 +20,19 @@ pub struct MemberStatus {
     pub restarts: u64,
     /// How it ended last, if it ever did.
     pub last_exit: Option<ExitReason>,
+    /// The last restarts, oldest first; at most [`MemberStatus::KEPT`].
+    pub last_restarts: VecDeque<Restart>,
+}
+
+/// Why an actor was restarted, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restart {
+    /// When it ended.
+    pub at: Instant,
+    /// How it ended.
+    pub reason: ExitReason,
+    /// How long after that it was started again.
+    pub delay: Duration,
 }
 
 /// What a supervised actor is doing.
@@ -43,6 +58,20 @@ pub enum MemberState {
 #[derive(Debug, Clone)]
 pub struct StopHandle(Arc<Shared>);
 
+impl MemberStatus {
+    /// No more restarts are kept.
+    pub const KEPT: usize = 10;
+
+    pub(super) fn restarted(&mut self, restart: Restart) {
+        self.restarts += 1;
+        self.last_exit = Some(restart.reason.clone());
+        if self.last_restarts.len() == Self::KEPT {
+            self.last_restarts.pop_front();
+        }
+        self.last_restarts.push_back(restart);
+    }
+}
+
 impl StopHandle {
     /// Orders the actor to stop, and not to be restarted. Messages it has not handled are lost.
     pub fn stop(&self) {
@@ -56,8 +85,13 @@ impl StopHandle {
     }
 
     pub(super) fn new(name: Arc<str>) -> Self {
-        let status =
-            MemberStatus { name, state: MemberState::Running, restarts: 0, last_exit: None };
+        let status = MemberStatus {
+            name,
+            state: MemberState::Running,
+            restarts: 0,
+            last_exit: None,
+            last_restarts: VecDeque::new(),
+        };
         let shared = Shared {
             is_stop_ordered: false.into(),
             task: AtomicWaker::new(),

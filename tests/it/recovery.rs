@@ -1,5 +1,7 @@
 //! After loss: what the reflector asks, and what its subscribers are told.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::Pod;
 use kubeflect::Options;
 use kubeflect::api::{ApiError, Status};
@@ -39,6 +41,8 @@ fn an_expired_watch_relists_and_tells_what_was_missed() {
             let world = World::new().pods(&["kept", "gone", "changed"]);
             let (pods, log) = world.follow(Options::all().streaming_lists(streaming)).await;
             pass(300).await;
+            let [kept, changed] =
+                ["kept", "changed"].map(|name| pods.store().get(&key(name)).unwrap());
 
             world.server.refuse_connections(true);
             world.server.break_watches();
@@ -56,6 +60,11 @@ fn an_expired_watch_relists_and_tells_what_was_missed() {
             );
             assert_eq!(cached(&pods), world.truth());
             assert!(log.lock().unwrap().violations.is_empty());
+            let is_same = |before: &Arc<Pod>, name| {
+                Arc::ptr_eq(before, &pods.store().get(&key(name)).unwrap())
+            };
+            assert!(is_same(&kept, "kept"), "what did not change is not read again");
+            assert!(!is_same(&changed, "changed"));
         });
     }
 }
@@ -252,8 +261,8 @@ fn garbage_in_a_watch_ends_it_and_loses_nothing() {
 fn every_error_reaches_the_error_handler() {
     on_a_paused_clock(async {
         let world = World::new();
-        let errors = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-        let seen = std::sync::Arc::clone(&errors);
+        let errors = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = Arc::clone(&errors);
         world.server.refuse(Filter::everything(), status(503, "ServiceUnavailable"), 2);
         let pods = world
             .reflect_with(Options::all().on_error(move |condition| {

@@ -101,7 +101,7 @@ impl Actor for Batches {
 impl Handler<ResourceEvents<Pod>> for Batches {
     type Result = ();
 
-    fn handle(&mut self, ResourceEvents(events): ResourceEvents<Pod>, _: &mut Context<Self>) {
+    fn handle(&mut self, events: ResourceEvents<Pod>, _: &mut Context<Self>) {
         self.0.lock().unwrap().push(events.len());
         events.iter().for_each(|event| self.1.lock().unwrap().record(event));
     }

@@ -12,6 +12,7 @@ use futures::future::LocalBoxFuture;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::time::Instant;
 
+use super::buffered::Buffered;
 use super::proxy;
 use super::stream::Stream;
 use super::tls::{Tls, Trust};
@@ -91,6 +92,7 @@ impl Route {
             let to = format!("the proxy {}", address(&proxy.host, proxy.port));
             within(limit, "answer", to, asked).await?;
         }
+        let stream = Buffered::new(stream);
         let Some((tls, trust)) = &self.tls else {
             return Ok(Stream::Plain(stream));
         };

@@ -1,6 +1,7 @@
 //! HTTP/1.1 on awc, over connections of our own making: TLS, proxies, timers and a budget.
 
 mod body;
+mod buffered;
 mod dialer;
 mod exchange;
 mod gzip;

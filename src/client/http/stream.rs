@@ -3,18 +3,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use actix_rt::net::{ActixStream, Ready, TcpStream};
+use actix_rt::net::{ActixStream, Ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
+use super::buffered::Buffered;
 use super::tls::Trust;
 use super::tls_error::TlsError;
 
 /// A connection to an API server, with or without TLS.
 #[derive(Debug)]
 pub(super) enum Stream {
-    Plain(TcpStream),
-    Tls { stream: Box<TlsStream<TcpStream>>, trust: Arc<Trust>, heard: Heard },
+    Plain(Buffered),
+    Tls { stream: Box<TlsStream<Buffered>>, trust: Arc<Trust>, heard: Heard },
 }
 
 /// Whether the server said anything since the handshake. A server that wants another certificate of us says so only
@@ -26,11 +27,11 @@ pub(super) enum Heard {
 }
 
 impl Stream {
-    pub(super) fn tls(stream: TlsStream<TcpStream>, trust: Arc<Trust>) -> Self {
+    pub(super) fn tls(stream: TlsStream<Buffered>, trust: Arc<Trust>) -> Self {
         Self::Tls { stream: Box::new(stream), trust, heard: Heard::Nothing }
     }
 
-    fn tcp(&self) -> &TcpStream {
+    fn tcp(&self) -> &Buffered {
         match self {
             Self::Plain(stream) => stream,
             Self::Tls { stream, .. } => stream.get_ref().0,
@@ -110,10 +111,10 @@ impl AsyncWrite for Stream {
 
 impl ActixStream for Stream {
     fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        ActixStream::poll_read_ready(self.tcp(), context)
+        self.tcp().poll_read_ready(context)
     }
 
     fn poll_write_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        ActixStream::poll_write_ready(self.tcp(), context)
+        ActixStream::poll_write_ready(self.tcp().tcp(), context)
     }
 }
