@@ -8,6 +8,7 @@ use super::faults::{Faults, Filter, PlannedBody, RawAnswer, SeenRequest, Switch,
 use super::frames::error_frame;
 use super::model::Interruption;
 use super::resources::ResourceId;
+use super::reviews::Rights;
 use super::{ApiServer, lock};
 use crate::api::Status;
 use crate::object::{Kind, ObjectKey};
@@ -180,6 +181,13 @@ impl ApiServer {
         model.wake_watches();
     }
 
+    /// Answers 401 over HTTP to whoever brings none of these tokens; if there are none, everybody may come in. Open
+    /// watches go on, and who asks in process brings none.
+    pub fn demand_tokens<'a>(&self, tokens: impl IntoIterator<Item = &'a str>) {
+        let tokens = tokens.into_iter().map(str::to_owned).collect();
+        lock(&self.model).faults.demand_tokens(tokens);
+    }
+
     /// Answers 403 to a verb on a kind. Open watches go on.
     pub fn forbid(&self, kind: &Kind, verb: Verb) {
         lock(&self.model).faults.forbid(ResourceId::of(kind), verb);
@@ -190,7 +198,15 @@ impl ApiServer {
         lock(&self.model).faults.permit(&ResourceId::of(kind), verb);
     }
 
-    /// Ends every fault: planned answers, delays, missing rights, replicas, and what is held, silenced or refused.
+    /// Allows what a `Role` or `ClusterRole` grants, whoever asks and in whichever namespace, and nothing else. Who may
+    /// do what, and who they are, can be asked by reviews in JSON, as `kubeflect check` does; not by `kubectl auth`, which
+    /// asks in protobuf.
+    pub fn allow_only(&self, role: &serde_json::Value) {
+        lock(&self.model).faults.allow_only(Rights::of_role(role));
+    }
+
+    /// Ends every fault: planned answers, delays, missing rights, demanded tokens, replicas, and what is held, silenced
+    /// or refused.
     /// What was lost stays lost.
     pub fn heal(&self) {
         let mut model = lock(&self.model);

@@ -121,6 +121,10 @@ impl Failure {
         Self::conflict(served, name, problem)
     }
 
+    pub(super) fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
     pub(super) fn forbidden(
         served: &Served,
         verb: &str,

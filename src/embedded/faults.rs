@@ -5,6 +5,7 @@ use tokio::time::Instant;
 
 use super::failure::{Failure, whole_response};
 use super::resources::ResourceId;
+use super::reviews::Rights;
 use crate::api::Status;
 use crate::client::Response;
 use crate::object::Kind;
@@ -136,6 +137,10 @@ pub(super) struct Faults {
     answers: Vec<PlannedAnswer>,
     delays: Vec<(Filter, Duration)>,
     forbidden: Vec<(ResourceId, Verb)>,
+    /// Who brings one of these may come in; everybody if there are none.
+    tokens: Vec<String>,
+    /// All that is allowed; none for everything.
+    rights: Option<Rights>,
     switches: Vec<Switch>,
     /// How many events of a resource watches are still to miss.
     losses: Vec<(ResourceId, usize)>,
@@ -213,7 +218,30 @@ impl Faults {
     }
 
     pub(super) fn is_forbidden(&self, resource: &ResourceId, verb: Verb) -> bool {
-        self.forbidden.iter().any(|(other, denied)| other == resource && *denied == verb)
+        self.is_denied(resource.group(), resource.plural(), verb.as_str())
+    }
+
+    /// Whatever the version: rights have none.
+    pub(super) fn is_denied(&self, group: &str, plural: &str, verb: &str) -> bool {
+        let is_forbidden = |(resource, denied): &(ResourceId, Verb)| {
+            resource.group() == group && resource.plural() == plural && denied.as_str() == verb
+        };
+        self.rights.as_ref().is_some_and(|rights| !rights.allow(group, plural, verb))
+            || self.forbidden.iter().any(is_forbidden)
+    }
+
+    pub(super) fn allow_only(&mut self, rights: Rights) {
+        self.rights = Some(rights);
+    }
+
+    pub(super) fn demand_tokens(&mut self, tokens: Vec<String>) {
+        self.tokens = tokens;
+    }
+
+    /// Whether one who brings this `Authorization` header may come in.
+    pub(super) fn admits(&self, authorization: &str) -> bool {
+        let token = authorization.strip_prefix("Bearer ").unwrap_or_default();
+        self.tokens.is_empty() || self.tokens.iter().any(|known| known == token)
     }
 
     pub(super) fn set(&mut self, switch: Switch, on: bool) {

@@ -20,8 +20,9 @@
 //! assert!(objects.contains_key(&ObjectKey::new("default", "settings")));
 //! ```
 //!
-//! What Kubernetes does and this server does not: validation, defaults, controllers, authentication, server-side apply,
-//! bodies in YAML or protobuf, conversion between versions of a custom resource.
+//! What Kubernetes does and this server does not: validation, defaults, controllers, users and their rights (but see
+//! [`demand_tokens`](ApiServer::demand_tokens) and [`forbid`](ApiServer::forbid)), server-side apply, bodies in YAML or
+//! protobuf, conversion between versions of a custom resource.
 #![allow(
     clippy::result_large_err,
     reason = "a Status is one of the answers here, and as common as any other"
@@ -43,6 +44,7 @@ mod openapi;
 mod options;
 mod reads;
 mod resources;
+mod reviews;
 mod route;
 mod selection;
 mod serve;
@@ -74,6 +76,32 @@ use crate::client::{Request, Response};
 use crate::object::{Kind, ObjectKey};
 
 /// An API server in memory. Clones are the same server.
+///
+/// It has words for what goes wrong with real ones: requests are [refused](Self::refuse) or [delayed](Self::delay),
+/// rights [missing](Self::forbid), watches [cut](Self::cut_watches) or [silent](Self::silence_watches), objects
+/// [unreadable](Self::corrupt), its history [forgotten](Self::forget_history) or [taken back](Self::restore), until it
+/// is made to [heal](Self::heal).
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Node;
+/// use kubeflect::embedded::ApiServer;
+/// use kubeflect::object::StaticKind;
+/// use kubeflect::{ObjectKey, Options, Runtime};
+///
+/// # actix_rt::System::new().block_on(async {
+/// let server = ApiServer::demo_cluster(1);
+/// let broken = ObjectKey::cluster_scoped("node-1");
+/// server.corrupt(&Node::static_kind(), &broken, r#"{"metadata":{"name":"node-1"},"spec":7}"#).unwrap();
+///
+/// let runtime = Runtime::new(server.clone());
+/// let nodes = runtime.reflect::<Node>(Options::all()).await?;
+/// nodes.synced().await?;
+/// assert_eq!(nodes.store().len(), 2);
+/// assert!(nodes.status().quarantined.objects.contains_key(&broken));
+/// # runtime.stop().await;
+/// # Ok::<(), kubeflect::Error>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct ApiServer {
     model: Arc<Mutex<Model>>,
@@ -222,7 +250,11 @@ impl ApiServer {
     async fn respond(&self, call: &Call, target: &Target, verb: Verb) -> Result<Response, Failure> {
         self.authorise(target, verb)?;
         match (target, verb) {
-            (Target::Discovery(path), _) => Ok(discovery::answer(&lock(&self.model), call, path)),
+            (Target::Discovery(path), _) => {
+                let model = lock(&self.model);
+                let reviewed = reviews::answer(&model, call, path);
+                reviewed.unwrap_or_else(|| Ok(discovery::answer(&model, call, path)))
+            }
             (Target::Collection { resource, namespace }, verb) => {
                 let namespace = namespace.as_deref();
                 match verb {

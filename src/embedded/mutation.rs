@@ -107,17 +107,25 @@ impl Model {
             let object = std::mem::take(object);
             return Ok(self.store(resource, &served, key.clone(), object));
         }
+        if *resource == ResourceId::namespaces()
+            && let Some(object) = value.as_object_mut()
+        {
+            // There is no controller to finish it: what it would do is done at once, and told as it would be.
+            metadata_of(object)?.insert("deletionTimestamp".to_owned(), json!(now()));
+            object.insert("status".to_owned(), json!({ "phase": "Terminating" }));
+            value = self.store(resource, &served, key.clone(), std::mem::take(object));
+        }
         self.drop_object(resource, key);
         Ok(value)
     }
 
     fn drop_object(&mut self, resource: &ResourceId, key: &ObjectKey) {
+        if *resource == ResourceId::namespaces() {
+            self.empty_namespace(key.name());
+        }
         let before = self.record(resource, key.clone(), None).map(|stored| stored.to_value());
         if *resource == ResourceId::definitions() {
             self.definition_changed(before.as_ref(), None);
-        }
-        if *resource == ResourceId::namespaces() {
-            self.empty_namespace(key.name());
         }
     }
 

@@ -34,6 +34,14 @@ impl ResourceId {
         Self::new(&kind.group, &kind.version, &kind.plural)
     }
 
+    pub(super) fn group(&self) -> &str {
+        self.0.split('/').next().unwrap_or_default()
+    }
+
+    pub(super) fn plural(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or_default()
+    }
+
     pub(super) fn definitions() -> Self {
         Self::new("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     }
@@ -111,8 +119,14 @@ impl Served {
 
     /// Whether a deletion is answered with the object rather than with a `Status`.
     pub(super) fn returns_deleted_object(&self) -> bool {
-        const RETURNED: [&str; 5] =
-            ["pods", "services", "serviceaccounts", "persistentvolumes", "persistentvolumeclaims"];
+        const RETURNED: [&str; 6] = [
+            "namespaces",
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "pods",
+            "serviceaccounts",
+            "services",
+        ];
         self.kind.group.is_empty() && RETURNED.contains(&self.kind.plural.as_ref())
     }
 }

@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::StreamExt as _;
 
+use super::failure::Failure;
 use super::faults::Switch;
 use super::options::Query;
 use super::route::Call;
@@ -98,7 +99,11 @@ async fn answer(server: web::Data<ApiServer>, request: HttpRequest, body: Bytes)
     let compressed = Query(&call.query).asks_for_a_streaming_list()
         && header(header::ACCEPT_ENCODING).contains("gzip")
         && lock(&server.model).faults.is_on(Switch::StreamingListsCompressed);
-    let response = server.answer(call).await;
+    let admitted = lock(&server.model).faults.admits(&header(header::AUTHORIZATION));
+    let response = match admitted {
+        true => server.answer(call).await,
+        false => Failure::unauthorized().response(),
+    };
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut answer = HttpResponse::build(status);
     answer.content_type(response.content_type);

@@ -7,8 +7,9 @@ use super::{
     PODS, config_maps, get, key, names_of, pod, pods, request, server_with, text_of, watch,
 };
 use crate::api::{ApiError, Status};
-use crate::client::{Cluster as _, Method, Request};
+use crate::client::{Access, Cluster as _, Method, Request};
 use crate::embedded::{Filter, RawAnswer, Verb};
+use crate::object::Kind;
 
 fn unavailable() -> Status {
     Status { reason: "ServiceUnavailable".to_owned(), code: 503, ..Status::default() }
@@ -66,6 +67,27 @@ async fn a_missing_right_is_told_as_kubernetes_does() {
     assert!(body["message"].as_str().unwrap().ends_with("in the namespace \"shop\""));
     server.permit(&pods(), Verb::List);
     assert_eq!(get(&server, PODS, &[]).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_role_grants_what_it_names_and_nothing_else() {
+    let server = server_with(&["a"]);
+    server.allow_only(&json!({
+        "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"] }],
+    }));
+    assert_eq!(get(&server, PODS, &[]).await.0, 200);
+    assert_eq!(get(&server, "/api/v1/namespaces/default/pods/a", &[]).await.0, 403);
+    assert_eq!(get(&server, "/api/v1/configmaps", &[]).await.0, 403);
+
+    let transport = server.connect().unwrap();
+    let may = async |kind: &Kind, verb| {
+        Access::review(&*transport, kind, verb, None).await.unwrap().allowed
+    };
+    assert!(may(&pods(), "watch").await && !may(&pods(), "get").await);
+    assert!(!may(&config_maps(), "list").await);
+    assert_eq!(Access::user(&*transport).await.unwrap(), "system:anonymous");
+    server.heal();
+    assert!(may(&config_maps(), "list").await);
 }
 
 #[tokio::test(start_paused = true)]

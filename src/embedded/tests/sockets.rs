@@ -41,6 +41,22 @@ async fn objects_can_be_listed_written_and_watched_over_http() {
 }
 
 #[actix_rt::test]
+async fn who_brings_no_token_that_is_demanded_is_not_let_in() {
+    let serving = server_with(&[]).start().await.unwrap();
+    let client = awc::Client::new();
+    let ask = async |token: &str| {
+        let request = client.get(format!("{}/api/v1/pods", serving.url())).bearer_auth(token);
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(ask("any").await, 200);
+    serving.server().demand_tokens(["first", "second"]);
+    assert_eq!([ask("second").await, ask("any").await, ask("").await], [200, 401, 401]);
+    serving.server().heal();
+    assert_eq!(ask("any").await, 200);
+    serving.stop().await;
+}
+
+#[actix_rt::test]
 async fn a_watch_is_closed_when_its_reader_hangs_up() {
     let serving = server_with(&[]).start().await.unwrap();
     let client = awc::Client::new();

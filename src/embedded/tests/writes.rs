@@ -198,8 +198,21 @@ async fn a_deleted_namespace_takes_its_objects_along() {
         )
         .unwrap();
     let path = "/api/v1/namespaces/default";
-    assert_eq!(ask(&server, request(Method::Delete, path, &[], &Value::Null)).await.0, 200);
+    let spaces = super::watch(&server, "/api/v1/namespaces", &[("resourceVersion", "3")]).await;
+    let inside = super::watch(&server, super::PODS, &[("resourceVersion", "3")]).await;
+    let (status, body) = ask(&server, request(Method::Delete, path, &[], &Value::Null)).await;
+    assert_eq!((status, &body["status"]["phase"]), (200, &json!("Terminating")));
     assert!(server.objects(&pods()).is_empty());
+    let mut told = Vec::new();
+    for (mut reader, events) in [(spaces, 2), (inside, 1)] {
+        for _ in 0..events {
+            let line = reader.line().await.unwrap().unwrap();
+            let event: Value = serde_json::from_slice(&line).unwrap();
+            let version = &event["object"]["metadata"]["resourceVersion"];
+            told.push(format!("{} {}", event["type"], version).replace('"', ""));
+        }
+    }
+    assert_eq!(told, ["MODIFIED 4", "DELETED 6", "DELETED 5"], "what is inside goes first");
 }
 
 #[test]
