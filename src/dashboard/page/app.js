@@ -1,0 +1,95 @@
+// Puts the page together: one stream from the server, three parts that show it.
+import { setClock, write, mark } from "./dom.js";
+import * as tree from "./tree.js";
+import * as events from "./events.js";
+import * as object from "./object.js";
+
+const byId = (id) => document.getElementById(id);
+
+function follow() {
+  const stream = new EventSource("events");
+  stream.addEventListener("open", () => connected("live"));
+  stream.addEventListener("error", () => connected(stream.readyState === EventSource.CLOSED ? "closed" : "reconnecting"));
+  stream.addEventListener("status", (message) => {
+    const status = JSON.parse(message.data);
+    setClock(status.now);
+    write(byId("version"), status.version);
+    overview(status);
+    tree.show(status.reflectors);
+    events.offer(status.reflectors);
+  });
+  stream.addEventListener("changes", (message) => {
+    const news = JSON.parse(message.data);
+    setClock(news.now);
+    events.add(news);
+    object.changed(news.changes);
+  });
+  // A stream that was refused is not tried again by the browser.
+  setInterval(() => {
+    if (stream.readyState === EventSource.CLOSED) location.reload();
+  }, 5000);
+}
+
+function connected(state) {
+  const lamp = byId("connection");
+  write(lamp, state);
+  mark(lamp, "data-state", state);
+  lamp.className = `lamp ${{ live: "good", closed: "bad" }[state] ?? "poor"}`;
+  document.body.classList.toggle("offline", state !== "live");
+}
+
+function overview({ reflectors, stopped }) {
+  const objects = reflectors.reduce((sum, one) => sum + one.objects, 0);
+  const worst = ["bad", "poor", "busy"].find((health) => reflectors.some((one) => one.health === health));
+  const howMany = reflectors.filter((one) => one.health === worst).length;
+  const state = { bad: "need help", poor: "in trouble", busy: "getting ready" }[worst];
+  const names = reflectors.length === 1 ? "reflector" : "reflectors";
+  const text = stopped
+    ? "the runtime has been stopped"
+    : `${reflectors.length} ${names} · ${objects} objects · ${worst ? `${howMany} ${state}` : "all is well"}`;
+  write(byId("overview"), text);
+  mark(byId("overview"), "class", worst ?? "good");
+  document.title = worst && worst !== "busy" ? `(!) ${howMany} ${state} · kubeflect` : "kubeflect";
+}
+
+const THEMES = ["system", "dark", "light"];
+
+function theme(chosen) {
+  document.documentElement.dataset.theme = chosen;
+  write(byId("theme").querySelector("span"), chosen);
+  localStorage.setItem("theme", chosen);
+}
+
+function nextTheme() {
+  const at = THEMES.indexOf(document.documentElement.dataset.theme);
+  theme(THEMES[(at + 1) % THEMES.length]);
+}
+
+function keys(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
+  const writing = event.target.matches("input, select");
+  if (event.key === "Escape") {
+    if (writing) events.clear();
+    else object.close();
+    byId("rows").focus();
+  } else if (writing) {
+    if (event.key === "Enter") byId("rows").focus();
+    return;
+  } else if (/^[1-9]$/.test(event.key)) tree.focus(Number(event.key) - 1);
+  else if (event.key === "/") byId("text").focus();
+  else if (event.key === "p") events.pause();
+  else if (event.key === "t") nextTheme();
+  else if (event.key === "?") byId("help").showModal();
+  else if (event.key === "j" || event.key === "ArrowDown") events.move(1);
+  else if (event.key === "k" || event.key === "ArrowUp") events.move(-1);
+  else return;
+  event.preventDefault();
+}
+
+theme(THEMES.includes(localStorage.getItem("theme")) ? localStorage.getItem("theme") : "system");
+byId("theme").addEventListener("click", nextTheme);
+byId("keys").addEventListener("click", () => byId("help").showModal());
+document.addEventListener("keydown", keys);
+events.start(object.open);
+follow();
+setInterval(tree.tick, 100);
