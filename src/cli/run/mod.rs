@@ -1,0 +1,150 @@
+//! `kubeflect run`: reflectors and sinks as a configuration names them, until it names others.
+
+mod banner;
+mod page;
+mod reflection;
+mod reflections;
+mod reload;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use kubeflect::Runtime;
+use kubeflect::client::HttpCluster;
+use kubeflect::config::Config;
+use kubeflect::embedded::ApiServer;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::banner::Banner;
+use self::page::{Page, Place};
+use self::reflections::Reflections;
+use self::reload::ConfigFile;
+use super::api_server::rate;
+use super::cluster::ClusterArguments;
+use super::failure::Failure;
+use super::screen::Screen;
+
+const EXAMPLES: &str = "\
+Examples:
+  kubeflect run                               a cluster of its own, and all that happens in it
+  kubeflect run --config kubeflect.toml       your cluster, as the file says
+  kubeflect run --config kubeflect.toml --demo
+  kill -HUP PID                               reads the file again; so does changing it
+
+Without a configuration nodes, deployments and pods are reflected, and a line on stdout tells of each change, on a
+terminal as well as in a pipe. On a terminal a status line with rates is drawn below them every second.";
+
+/// Reflects what a configuration names, and tells its sinks of every change
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArguments {
+    /// What to reflect and whom to tell; config/kubeflect.toml of the sources has every setting
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Where the page is, instead of where the configuration says
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+
+    /// Reflect a cluster of its own, whatever the configuration says
+    #[arg(long, conflicts_with_all = ["server", "kubeconfig", "context"])]
+    demo: bool,
+
+    /// How often the cluster of its own changes, per second
+    #[arg(long, value_name = "RATE", default_value = "5/s", value_parser = rate, conflicts_with_all = ["server", "kubeconfig", "context"])]
+    changes: f64,
+
+    /// Makes the cluster of its own change in the same way each time
+    #[arg(long, default_value_t = 1, conflicts_with_all = ["server", "kubeconfig", "context"])]
+    seed: u64,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+pub(crate) async fn run(arguments: RunArguments, screen: &Arc<Screen>) -> Result<(), Failure> {
+    let (file, config) = match &arguments.config {
+        Some(path) => ConfigFile::read(path).map(|(file, config)| (Some(file), config))?,
+        None => (None, Config::default()),
+    };
+    let place = match (arguments.listen, config.page.listen) {
+        (Some(listen), _) => Place::At(listen),
+        (None, None) => Place::Off,
+        (None, Some(listen)) if file.is_none() => Place::Preferably(listen),
+        (None, Some(listen)) => Place::At(listen),
+    };
+    let is_demo = arguments.demo || (file.is_none() && !arguments.cluster.is_given());
+    if !is_demo {
+        let cluster = arguments.cluster.or(&config.cluster).connect()?;
+        let banner = Banner::of_cluster(cluster.connection().server.to_string());
+        return supervise(cluster, config, file, place, banner, screen).await;
+    }
+    let server = ApiServer::demo_cluster(arguments.seed);
+    let serving = server
+        .start()
+        .await
+        .map_err(|error| Failure::new(format!("the cluster of its own can not listen: {error}")))?;
+    let demo = actix_rt::spawn(async move {
+        match arguments.changes {
+            0.0 => std::future::pending().await,
+            changes => server.run_demo(changes).await,
+        }
+    });
+    let banner = Banner::of_demo(serving.url());
+    let done =
+        supervise(HttpCluster::new(&serving.url())?, config, file, place, banner, screen).await;
+    demo.abort();
+    serving.stop().await;
+    done
+}
+
+async fn supervise(
+    cluster: HttpCluster,
+    config: Config,
+    mut file: Option<ConfigFile>,
+    place: Place,
+    banner: Banner,
+    screen: &Arc<Screen>,
+) -> Result<(), Failure> {
+    let runtime = Runtime::new(cluster.clone());
+    let page = Page::serve(runtime.clone(), place).await?;
+    let mut reflections =
+        Reflections::new(cluster, runtime.clone(), page.shower(), Arc::clone(screen));
+    reflections.change_to(config).await?;
+    banner.show(page.url(), &reflections, screen);
+    let mut hangup = signal(SignalKind::hangup())
+        .map_err(|error| Failure::new(format!("can not listen for signals: {error}")))?;
+    let mut seconds = tokio::time::interval(Duration::from_secs(1));
+    let ended = {
+        let mut stopped = std::pin::pin!(runtime.run());
+        loop {
+            tokio::select! {
+                biased;
+                stopped = &mut stopped => break stopped.map_err(Failure::from),
+                closed = screen.closed() => break closed.map_err(|error| {
+                    Failure::new(format!("can not write to stdout: {error}"))
+                }),
+                _ = hangup.recv() => {
+                    if let Some(file) = &mut file {
+                        file.reload(&mut reflections, screen).await;
+                    }
+                }
+                _ = seconds.tick() => {
+                    screen.set_status(&reflections.status_line());
+                    if let Some(file) = &mut file && file.has_changed() {
+                        file.reload(&mut reflections, screen).await;
+                    }
+                }
+            }
+        }
+    };
+    runtime.stop().await;
+    page.stop().await;
+    reflections.stop_sinks().await;
+    screen.end();
+    screen.note("stopped");
+    ended
+}

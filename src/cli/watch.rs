@@ -1,0 +1,385 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use actix::{Actor, Context, Handler};
+use actix_rt::Arbiter;
+use clap::{Args, ValueEnum};
+use k8s_openapi::jiff::Timestamp;
+use kubeflect::client::HttpCluster;
+use kubeflect::object::{DynamicObject, Scope};
+use kubeflect::reflector::{Freshness, NotSynced, ReflectorStatus, ResourceEvents};
+use kubeflect::{
+    Kind, ObjectKey, Options, Reflector, ResourceEvent, Runtime, RuntimeOptions, SubscribeOptions,
+    Threads,
+};
+use tokio::sync::Notify;
+
+use super::cluster::{ClusterArguments, resolve, try_resolve};
+use super::columns::{Columns, age};
+use super::failure::{Failure, chain};
+use super::line::{colour_of, event_name, object_of, push_json};
+use super::screen::Screen;
+use super::table::Table;
+
+const EXAMPLES: &str = "\
+Examples:
+  kubeflect watch pods                        of the namespace kubectl would take
+  kubeflect watch po -A -l app=web
+  kubeflect watch deployments.apps -n shop --once
+  kubeflect watch pod/web-1 --field-selector status.phase=Running
+  kubeflect watch widgets.example.com -A -o json | jq -r 'select(.event == \"DELETED\") | .name'
+
+Lines of -o json, one per change, each with all of these keys, null where there is nothing to say:
+  {\"event\":\"ADDED|UPDATED|DELETED|SYNCED\",\"cause\":\"InitialList|Watch|Relist|Rewind|Resync\",\"apiVersion\":…,
+   \"kind\":…,\"namespace\":…,\"name\":…,\"uid\":…,\"resourceVersion\":…,\"object\":{…}}
+SYNCED comes once, when every object there was has been printed. Relist: seen by comparing after a lost connection.
+Rewind: the server went back to an earlier state, as from a backup.";
+
+/// Prints the objects of a kind and every change, for as long as it takes: kubectl get -w that never gives up
+///
+/// A server that goes away is asked again until it is back, and what happened meanwhile is printed then.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools, reason = "a flag that is there or not is a bool to clap")]
+pub(crate) struct WatchArguments {
+    /// Of which kind, by any name kubectl takes: pods, po, Pod, deployments.apps, KIND/NAME for one object
+    resource: String,
+
+    /// Only the object of this name
+    name: Option<String>,
+
+    /// In all namespaces
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+
+    /// In this namespace, instead of that of the context
+    #[arg(short, long)]
+    namespace: Option<String>,
+
+    /// Only objects with these labels: app=web,tier!=test
+    #[arg(short = 'l', long, value_name = "LABELS")]
+    selector: Option<String>,
+
+    /// Only objects with these fields: spec.nodeName=node-1
+    #[arg(long, value_name = "FIELDS")]
+    field_selector: Option<String>,
+
+    /// Print what is there, and end
+    #[arg(long)]
+    once: bool,
+
+    /// What is printed of each object
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Columns for people
+    Table,
+    /// One JSON object per line and change
+    Json,
+    /// KIND/NAME
+    Name,
+}
+
+/// How long the last lines may take when we are told to end.
+const GRACE: Duration = Duration::from_secs(1);
+
+pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Result<(), Failure> {
+    let cluster = arguments.cluster.clone().connect()?;
+    let asked = Asked::of(&arguments)?;
+    let served = tokio::select! {
+        served = find(&cluster, &asked.kind, arguments.once, screen) => served?,
+        _ = tokio::signal::ctrl_c() => return interrupted(arguments.once),
+    };
+    if !served.can_be_watched() {
+        return Err(Failure::new(format!("{} can not be watched, only asked for", served.kind)));
+    }
+    let options = asked.options(&arguments, &served.kind, &cluster)?;
+    let options = options.on_error({
+        let (screen, told) = (Arc::clone(screen), std::sync::Mutex::new(String::new()));
+        move |condition| {
+            let problem = chain(condition);
+            if let Ok(mut told) = told.lock()
+                && *told != problem
+            {
+                screen.note(&format!("kubeflect: {problem}; trying again"));
+                *told = problem;
+            }
+        }
+    });
+    let threads = Threads::Own { count: 1 };
+    let runtime = Runtime::with_options(
+        cluster,
+        RuntimeOptions { threads, grace: GRACE, ..Default::default() },
+    );
+    let objects = runtime.reflect_kind::<DynamicObject>(served.kind.clone(), options).await?;
+    let printer = Printer::new(&served.kind, &arguments, screen);
+    let (synced, printed) = (Arc::clone(&printer.synced), Arc::clone(&printer.printed));
+    // On a thread of its own: whoever reads what it prints may take their time.
+    let printer = Printer::start_in_arbiter(&Arbiter::new().handle(), move |_| printer);
+    let without_resync = SubscribeOptions::default().no_resync();
+    objects.subscribe_batches(printer, without_resync).await.map_err(kubeflect::Error::from)?;
+    let ended = tokio::select! {
+        stopped = runtime.run() => {
+            stopped?;
+            return interrupted(arguments.once);
+        }
+        closed = screen.closed() => {
+            closed.map_err(|error| Failure::new(format!("can not write to stdout: {error}")))
+        }
+        () = synced.notified(), if arguments.once => Ok(()),
+        problem = first_problem(&objects) => Err(Failure::new(problem)),
+        never = show_status(&objects, &printed, screen) => match never {},
+    };
+    runtime.stop().await;
+    ended
+}
+
+fn interrupted(once: bool) -> Result<(), Failure> {
+    if once { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+async fn find(
+    cluster: &HttpCluster,
+    name: &str,
+    once: bool,
+    screen: &Screen,
+) -> Result<kubeflect::client::ServedKind, Failure> {
+    if once {
+        let found = try_resolve(cluster, name).await?;
+        return found.map_err(|unknown| Failure::new(unknown.to_string()));
+    }
+    resolve(cluster, name, screen).await
+}
+
+/// What was asked for, taken apart.
+struct Asked {
+    kind: String,
+    name: Option<String>,
+}
+
+impl Asked {
+    fn of(arguments: &WatchArguments) -> Result<Self, Failure> {
+        let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+        if arguments.resource.contains(',') {
+            return usage("one kind at a time: start one `kubeflect watch` for each");
+        }
+        match (arguments.resource.split_once('/'), &arguments.name) {
+            (Some((kind, name)), None) if !kind.is_empty() && !name.is_empty() => {
+                Ok(Self { kind: kind.to_owned(), name: Some(name.to_owned()) })
+            }
+            (None, name) => Ok(Self { kind: arguments.resource.clone(), name: name.clone() }),
+            (Some(_), _) => usage("name one object, as KIND/NAME or as KIND NAME"),
+        }
+    }
+
+    fn options(
+        &self,
+        arguments: &WatchArguments,
+        kind: &Kind,
+        cluster: &HttpCluster,
+    ) -> Result<Options<DynamicObject>, Failure> {
+        let mut options = Options::all();
+        if kind.scope == Scope::Cluster && arguments.namespace.is_some() {
+            return Err(Failure::Usage(format!(
+                "a {} is in no namespace: leave -n out",
+                kind.kind
+            )));
+        }
+        if kind.scope != Scope::Cluster && !arguments.all_namespaces {
+            let default = cluster.connection().default_namespace.as_deref().unwrap_or("default");
+            options = options.namespace(arguments.namespace.as_deref().unwrap_or(default));
+        }
+        if let Some(labels) = &arguments.selector {
+            options = options.labels(labels);
+        }
+        let name = self.name.as_ref().map(|name| format!("metadata.name={name}"));
+        let fields: Vec<String> = arguments.field_selector.iter().cloned().chain(name).collect();
+        if !fields.is_empty() {
+            options = options.fields(fields.join(","));
+        }
+        Ok(options)
+    }
+}
+
+/// What stands in the way of the first list, if somebody has to help. Later on it is waited for.
+async fn first_problem(objects: &Reflector<DynamicObject>) -> String {
+    match objects.synced().await {
+        Err(NotSynced::NeedsHelp(condition)) => chain(&*condition),
+        Err(other) => chain(&other),
+        Ok(()) => std::future::pending().await,
+    }
+}
+
+enum Never {}
+
+/// Draws the status line every second.
+async fn show_status(
+    objects: &Reflector<DynamicObject>,
+    printed: &AtomicU64,
+    screen: &Screen,
+) -> Never {
+    let mut before = 0;
+    let mut seconds = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        seconds.tick().await;
+        let now = printed.load(Ordering::Relaxed);
+        screen.set_status(&status_line(&objects.status(), now - before));
+        before = now;
+    }
+}
+
+/// `pods: 21 objects · Watching · fresh · 3/s`.
+fn status_line(status: &ReflectorStatus, rate: u64) -> String {
+    let freshness = match &status.freshness {
+        Freshness::Unknown => "not listed yet".to_owned(),
+        Freshness::Fresh => "fresh".to_owned(),
+        Freshness::Stale { since, reason } => {
+            format!("stale for {}s: {reason}", since.elapsed().as_secs())
+        }
+    };
+    let (kind, phase) = (&status.kind, &status.phase);
+    format!("{kind}: {} objects · {phase:?} · {freshness} · {rate}/s", status.objects)
+}
+
+/// Prints what it is told of one kind.
+#[allow(clippy::struct_excessive_bools, reason = "two columns, each of which is there or not")]
+struct Printer {
+    kind: Kind,
+    format: Format,
+    /// Whether a row says what happened; a snapshot alone need not.
+    with_events: bool,
+    with_namespaces: bool,
+    columns: Columns,
+    /// The rows of the first snapshot, until all of them are there.
+    first: Option<BTreeMap<ObjectKey, Vec<String>>>,
+    table: Table,
+    synced: Arc<Notify>,
+    printed: Arc<AtomicU64>,
+    screen: Arc<Screen>,
+}
+
+impl Actor for Printer {
+    type Context = Context<Self>;
+}
+
+impl Handler<ResourceEvents<DynamicObject>> for Printer {
+    type Result = ();
+
+    fn handle(&mut self, events: ResourceEvents<DynamicObject>, _: &mut Context<Self>) {
+        let mut lines = Vec::new();
+        for event in &events {
+            match self.format {
+                Format::Json => push_json(&mut lines, &self.kind, event),
+                Format::Name => self.push_name(&mut lines, event),
+                Format::Table => self.push_row(&mut lines, event),
+            }
+        }
+        self.printed.fetch_add(events.len() as u64, Ordering::Relaxed);
+        self.screen.print(&lines);
+        if events.iter().any(|event| matches!(event, ResourceEvent::Synced)) {
+            self.synced.notify_one();
+        }
+    }
+}
+
+impl Printer {
+    fn new(kind: &Kind, arguments: &WatchArguments, screen: &Arc<Screen>) -> Self {
+        Self {
+            columns: Columns::of(kind),
+            format: arguments.output,
+            with_events: !arguments.once,
+            with_namespaces: arguments.all_namespaces && kind.scope != Scope::Cluster,
+            first: Some(BTreeMap::new()),
+            table: Table::new(&[], &[]),
+            synced: Arc::default(),
+            printed: Arc::default(),
+            kind: kind.clone(),
+            screen: Arc::clone(screen),
+        }
+    }
+
+    /// `pod/web-1`, `deployment.apps/web`.
+    fn push_name(&self, lines: &mut Vec<u8>, event: &ResourceEvent<DynamicObject>) {
+        let Some(key) = event.key() else { return };
+        let mut kind = self.kind.kind.to_lowercase();
+        if !self.kind.group.is_empty() {
+            kind = format!("{kind}.{}", self.kind.group);
+        }
+        lines.extend_from_slice(format!("{kind}/{}\n", key.name()).as_bytes());
+    }
+
+    fn push_row(&mut self, lines: &mut Vec<u8>, event: &ResourceEvent<DynamicObject>) {
+        let colour = colour_of(event);
+        let row = object_of(event).map(|object| self.row(object, event_name(event)));
+        match (&mut self.first, row, event.key()) {
+            (Some(first), Some(row), Some(key)) => {
+                match event {
+                    ResourceEvent::Deleted { .. } => first.remove(&key),
+                    _ => first.insert(key, row),
+                };
+            }
+            (Some(_), ..) => self.begin(lines),
+            (None, Some(row), _) => {
+                let screen = &self.screen;
+                let paint = |at: usize, cell: &str| match at {
+                    0 if self.with_events => screen.paint(colour, cell),
+                    _ => cell.to_owned(),
+                };
+                lines.extend_from_slice(self.table.line(&row, paint).as_bytes());
+            }
+            (None, None, _) => {}
+        }
+    }
+
+    /// Prints the first snapshot, by namespace and name.
+    fn begin(&mut self, lines: &mut Vec<u8>) {
+        let rows: Vec<Vec<String>> =
+            self.first.take().into_iter().flatten().map(|(_, row)| row).collect();
+        if rows.is_empty() {
+            self.screen.note(&format!("kubeflect: no {} found", self.kind));
+        }
+        let titles = self.titles();
+        // No event is longer, and there will be one.
+        let longest = self.with_events.then(|| vec!["UPDATED".to_owned()]);
+        self.table = Table::new(&titles, rows.iter().chain(&longest));
+        for row in
+            std::iter::once(&titles).filter(|_| !rows.is_empty() || self.with_events).chain(&rows)
+        {
+            lines.extend_from_slice(self.table.line(row, |_, cell| cell.to_owned()).as_bytes());
+        }
+    }
+
+    fn titles(&self) -> Vec<String> {
+        let cells = self.columns.titles.iter().map(|&title| title.to_owned()).collect();
+        self.cells("EVENT", "NAMESPACE", "NAME", cells, "AGE".to_owned())
+    }
+
+    fn row(&self, object: &DynamicObject, event: &str) -> Vec<String> {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let (namespace, name) = (text(&object.metadata.namespace), text(&object.metadata.name));
+        let age = age(object, Timestamp::now());
+        self.cells(event, &namespace, &name, self.columns.cells(object), age)
+    }
+
+    fn cells(
+        &self,
+        event: &str,
+        namespace: &str,
+        name: &str,
+        mut cells: Vec<String>,
+        age: String,
+    ) -> Vec<String> {
+        cells.insert(self.columns.before_age(), age);
+        let before = [(event, self.with_events), (namespace, self.with_namespaces), (name, true)];
+        let before = before.into_iter().filter(|(_, shown)| *shown);
+        before.map(|(cell, _)| cell.to_owned()).chain(cells).collect()
+    }
+}

@@ -1,0 +1,86 @@
+use crate::support::{Folder, Running};
+
+const ANY_PORT: &str = "127.0.0.1:0";
+
+#[test]
+fn the_program_shows_a_cluster_of_its_own_and_ends_cleanly() {
+    for interrupt in ["-INT", "-TERM"] {
+        let mut program = Running::start(&["--changes", "50", "--listen", ANY_PORT]);
+        for part in ["kubectl --server http://127.0.0.1:", "page       http://127.0.0.1:"] {
+            program.stderr.wait_for(part);
+        }
+        program.stderr.wait_for("reflects   deployments, nodes, pods");
+        for line in ["synced     nodes", "synced     deployments.apps", "synced     pods", "Watch"]
+        {
+            program.stdout.wait_for(line);
+        }
+        program.signal(interrupt);
+        assert_eq!(program.wait().code(), Some(0), "{interrupt}");
+        program.stderr.wait_for("stopped");
+    }
+}
+
+#[test]
+fn colours_and_status_lines_are_for_terminals() {
+    let mut program = Running::start(&["--changes", "50", "--listen", ANY_PORT]);
+    program.stdout.wait_for("Watch");
+    program.signal("-INT");
+    program.wait();
+    let said = [program.stdout.lines(), program.stderr.lines()].concat();
+    assert!(said.iter().all(|line| !line.contains('\x1b') && !line.contains('\r')), "{said:#?}");
+}
+
+#[test]
+fn the_program_ends_when_nobody_reads_what_it_prints() {
+    for command in ["", "watch pods -A --server "] {
+        let server = Running::start(&["api-server", "--listen", ANY_PORT, "--churn", "100/s"]);
+        let url = server.stdout.wait_for("http://");
+        let program = env!("CARGO_BIN_EXE_kubeflect");
+        let command = match command {
+            "" => format!("{program} --changes 200 --listen {ANY_PORT} | head -n 3"),
+            watch => format!("{program} {watch}{url} | head -n 3"),
+        };
+        let script = format!("set -o pipefail; {command}");
+        let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{error}");
+        assert!(!error.contains("panic") && !error.contains("pipe"), "{error}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 3);
+    }
+}
+
+#[test]
+fn a_configuration_may_be_tried_on_a_cluster_of_its_own() {
+    let folder = Folder::new();
+    let config = folder.write(
+        "kubeflect.toml",
+        "[sinks.out]
+        type = 'json'
+        [reflectors.workers]
+        kind = 'po'
+        namespace = 'shop'
+        labels = 'app=worker'
+        representation = 'metadata'
+        sinks = ['out']",
+    );
+    let program = Running::start(&["run", "--config", &config, "--demo", "--listen", ANY_PORT]);
+    program.stdout.wait_for("SYNCED");
+    let lines = program.stdout.lines();
+    assert!(lines.len() > 3, "{lines:#?}");
+    for line in &lines {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&line["apiVersion"], &line["kind"]), (&"v1".into(), &"Pod".into()));
+        assert!(line["name"].as_str().is_none_or(|name| name.starts_with("worker-")), "{line}");
+        assert!(line["object"]["spec"].is_null(), "{line}");
+    }
+}
+
+#[test]
+fn a_kind_that_is_not_there_is_waited_for() {
+    let folder = Folder::new();
+    let text = "[reflectors.widgets]\nkind = 'widgets'\nsinks = ['log']\n[reflectors.nodes]\nkind = 'nodes'\nsinks = ['log']";
+    let config = folder.write("kubeflect.toml", text);
+    let program = Running::start(&["run", "--config", &config, "--demo", "--listen", ANY_PORT]);
+    program.stderr.wait_for("widgets: the server has no kind \"widgets\"; trying again");
+    program.stdout.wait_for("synced     nodes");
+}
