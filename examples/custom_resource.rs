@@ -1,52 +1,54 @@
-//! Kinds of your own: derived, dynamic, and reduced to the fields you need.
+//! A kind of your own: the type that `#[derive(CustomResource)]` makes is reflected as it is.
 //!
-//! Run with `cargo run --example custom_resource`. It needs no cluster.
+//! Run with `cargo run --example custom_resource`. It needs no cluster: the server is told of the kind, as it would be
+//! by a `CustomResourceDefinition`.
 
+use actix::{Actor, Context, Handler};
 use kubeflect::embedded::ApiServer;
-use kubeflect::object::{DecodeError, DynamicObject, Resource, StaticKind};
-use kubeflect::{Kind, ObjectKey, Options, Runtime};
+use kubeflect::object::{Resource as _, StaticKind as _};
+use kubeflect::{ObjectKey, Options, ResourceEvent, Runtime};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
-/// The type that `#[derive(CustomResource)]` makes of this is reflected as it is.
+/// How large a widget is wanted. `Widget` is made of this.
 #[derive(kube::CustomResource, Clone, Debug, Deserialize, Serialize, schemars::JsonSchema)]
 #[kube(group = "example.com", version = "v1", kind = "Widget", namespaced)]
 struct WidgetSpec {
     size: u32,
 }
 
-/// Keeps one field of a widget.
-#[derive(Deserialize)]
-struct WidgetSize {
-    metadata: Metadata,
-    spec: WidgetSpec,
+/// Passes on what happened to widgets, in words.
+struct Narrator(mpsc::UnboundedSender<String>);
+
+impl Actor for Narrator {
+    type Context = Context<Self>;
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    namespace: String,
-    name: String,
-    uid: String,
-    resource_version: String,
+impl Handler<ResourceEvent<Widget>> for Narrator {
+    type Result = ();
+
+    fn handle(&mut self, event: ResourceEvent<Widget>, _: &mut Context<Self>) {
+        let line = match event {
+            ResourceEvent::Added { object, .. } => {
+                format!("{} has size {}", object.key(), object.spec.size)
+            }
+            ResourceEvent::Updated { old, new, .. } => {
+                format!("{} went from size {} to {}", new.key(), old.spec.size, new.spec.size)
+            }
+            ResourceEvent::Deleted { last_known, .. } => format!("{} is gone", last_known.key()),
+            ResourceEvent::Synced => "that is all for now".to_owned(),
+        };
+        // The receiver is gone when the program is about to end.
+        self.0.send(line).ok();
+    }
 }
 
-impl Resource for WidgetSize {
-    fn key(&self) -> ObjectKey {
-        ObjectKey::new(&self.metadata.namespace, &self.metadata.name)
-    }
-
-    fn uid(&self) -> Option<&str> {
-        Some(&self.metadata.uid)
-    }
-
-    fn resource_version(&self) -> Option<&str> {
-        Some(&self.metadata.resource_version)
-    }
-
-    fn decode(json: &[u8], _: &Kind) -> Result<Self, DecodeError> {
-        Ok(serde_json::from_slice(json)?)
-    }
+fn widget(name: &str, size: u32) -> Value {
+    json!({
+        "apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": { "namespace": "default", "name": name }, "spec": { "size": size },
+    })
 }
 
 #[actix::main]
@@ -54,29 +56,26 @@ async fn main() -> kubeflect::Result<()> {
     let cluster = ApiServer::new();
     cluster.register(Widget::static_kind());
     for (name, size) in [("small", 1), ("large", 9)] {
-        let widget = json!({
-            "apiVersion": "example.com/v1", "kind": "Widget",
-            "metadata": { "namespace": "default", "name": name }, "spec": { "size": size },
-        });
-        cluster.create(widget).expect("the kind is served and the name is free");
+        cluster.create(widget(name, size)).expect("the kind is served and the name is free");
     }
-    let runtime = Runtime::new(cluster);
 
-    let typed = runtime.reflect::<Widget>(Options::all()).await?;
-    let dynamic =
-        runtime.reflect_kind::<DynamicObject>(Widget::static_kind(), Options::all()).await?;
-    let reduced = runtime.reflect_kind::<WidgetSize>(Widget::static_kind(), Options::all()).await?;
-    runtime.synced().await?;
+    let runtime = Runtime::new(cluster.clone());
+    let widgets = runtime.reflect::<Widget>(Options::all()).await?;
+    let (sender, mut lines) = mpsc::unbounded_channel();
+    let narrator = widgets.subscribe(Narrator(sender).start()).await?;
+    narrator.synced().await;
 
-    for widget in typed.store().list() {
-        println!("typed: {} has size {}", widget.key(), widget.spec.size);
+    let large = ObjectKey::new("default", "large");
+    cluster.update(widget("large", 12)).expect("it is there");
+    cluster.delete(&Widget::static_kind(), &large).expect("it is there");
+    while let Some(line) = lines.recv().await {
+        println!("{line}");
+        if line.ends_with("is gone") {
+            break;
+        }
     }
-    for widget in dynamic.store().list() {
-        println!("dynamic: {} has size {}", widget.key(), widget.data["spec"]["size"]);
-    }
-    for widget in reduced.store().list() {
-        println!("reduced: {} has size {}", widget.key(), widget.spec.size);
-    }
+    assert!(widgets.store().get(&large).is_none(), "the cache shows it before the event");
+    println!("{} widget is left", widgets.store().len());
     runtime.stop().await;
     Ok(())
 }

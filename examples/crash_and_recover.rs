@@ -1,6 +1,6 @@
 //! Kills every actor of a reflector in turn while pods change, and shows that nothing is lost.
 //!
-//! Run with `cargo run --example chaos`. It needs no cluster. The panics it prints are the point.
+//! Run with `cargo run --example crash_and_recover`. It needs no cluster.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -39,6 +39,10 @@ impl Handler<ResourceEvent<Pod>> for Census {
 
 #[actix::main]
 async fn main() -> kubeflect::Result<()> {
+    // One line for each panic, instead of a backtrace.
+    std::panic::set_hook(Box::new(|panic| {
+        println!("panic: {}", panic.payload().downcast_ref::<String>().map_or("", String::as_str));
+    }));
     let cluster = ApiServer::demo_cluster(7);
     let changes = actix_rt::spawn(cluster.clone().run_demo(200.0));
     let faults = Faults::panic_at("watcher", "batch", 2)
@@ -51,18 +55,24 @@ async fn main() -> kubeflect::Result<()> {
     let census = Arc::new(Mutex::new(BTreeSet::new()));
     pods.subscribe(Census(Arc::clone(&census)).start()).await?;
 
-    while faults.fired() < 4 {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    let moment = Duration::from_millis(100);
+    for crashes in 1..=4 {
+        while faults.fired() < crashes {
+            tokio::time::sleep(moment).await;
+        }
+        println!("{crashes} of 4 crashes; readers still see {} pods", pods.store().len());
     }
     changes.abort();
     let truth: BTreeSet<String> =
         cluster.objects(&Pod::static_kind()).keys().map(ToString::to_string).collect();
     while *census.lock().expect("no handler panics") != truth {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(moment).await;
     }
-    for actor in pods.status().actors {
-        println!("{:<17} restarted {} times", actor.name, actor.restarts);
+    let status = pods.status();
+    for actor in status.actors {
+        println!("{:<17} restarts: {}", actor.name, actor.restarts);
     }
+    println!("{:<17} started:  {}", "watcher", status.requests.watches);
     println!("the subscriber knows all {} pods", truth.len());
     runtime.stop().await;
     Ok(())

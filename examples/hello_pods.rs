@@ -1,6 +1,6 @@
-//! The smallest program: prints what happens to pods, until three changes have been seen.
+//! The smallest program: an actor that prints what happens to pods, here until ten things have happened.
 //!
-//! Run with `cargo run --example print`. It needs no cluster.
+//! Run with `cargo run --example hello_pods`. It needs no cluster; with `Runtime::connect().await?` it shows yours.
 
 use std::sync::Arc;
 
@@ -33,17 +33,17 @@ impl Handler<ResourceEvent<Pod>> for Printer {
 #[actix::main]
 async fn main() -> kubeflect::Result<()> {
     let cluster = ApiServer::demo_cluster(1);
-    actix_rt::spawn(cluster.clone().run_demo(20.0));
-
-    let runtime = Runtime::new(cluster);
+    let runtime = Runtime::new(cluster.clone());
     let pods = runtime.reflect::<Pod>(Options::all()).await?;
     let changes = Arc::new(Semaphore::new(0));
-    pods.subscribe(Printer { changes: Arc::clone(&changes) }.start()).await?;
-    pods.synced().await?;
-    println!("{} pods", pods.store().len());
+    let printer = Printer { changes: Arc::clone(&changes) }.start();
+    let subscription = pods.subscribe(printer).await?;
 
-    let three_changes = changes.acquire_many(3).await;
-    drop(three_changes);
+    subscription.synced().await;
+    println!("{} pods; now what happens to them:", pods.store().len());
+    actix_rt::spawn(cluster.run_demo(20.0));
+    let ten_changes = changes.acquire_many(10).await;
+    drop(ten_changes);
     runtime.stop().await;
     Ok(())
 }
