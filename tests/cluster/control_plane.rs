@@ -1,35 +1,31 @@
-//! A control plane of a test's own: etcd and kube-apiserver on free ports of this machine, and no nodes.
+//! A control plane: etcd and kube-apiserver on free ports of this machine, and no nodes.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 use std::{env, fs};
 
-use kubeflect::client::{
-    Cluster as _, ConfigOptions, Connection, Environment, HttpCluster, Objects, Request, Transport,
-};
-use kubeflect::object::StaticKind;
-use serde_json::{Value, json};
+use kubeflect::client::{Cluster as _, HttpCluster, Request};
 use tokio::process::Command;
-use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use crate::certificates;
 use crate::process::Process;
+use crate::users::{User, load};
 
-/// A running control plane. Ends with the value; its folder stays if the test failed.
+/// A running control plane. Ends with the value, or with the tests.
 pub(crate) struct ControlPlane {
     pub(crate) etcd: Process,
     pub(crate) api_server: Process,
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     programs: PathBuf,
     ports: Ports,
     flags: Vec<String>,
     /// How many data folders there have been: each restored snapshot has its own.
     data_folders: usize,
-    admin: Rc<dyn Transport>,
-    _turn: SemaphorePermit<'static>,
+    _keeper: Child,
 }
 
 #[derive(Clone, Copy)]
@@ -39,28 +35,15 @@ struct Ports {
     etcd_peers: u16,
 }
 
-/// Who asks.
-#[derive(Clone, Copy)]
-pub(crate) enum User<'a> {
-    /// May do everything, by a client certificate.
-    Admin,
-    /// By one of the tokens the API server was told.
-    Token(&'a str),
-    /// By the token in a file of the control plane's folder.
-    TokenFile(&'a str),
-}
-
 /// A copy of everything etcd has.
 pub(crate) struct Backup(PathBuf);
 
 /// The tokens of the beginning: `token,user,uid,groups`.
-const TOKENS: &str = "admin-token,admin,1,system:masters\nreader-token,reader,2\n";
+const TOKENS: &str =
+    "admin-token,admin,1,system:masters\nreader-token,reader,2\ncrowd-token,crowd,3\n";
 
 /// What is asked of a control plane is done within this, or never.
 const LIMIT: Duration = Duration::from_secs(90);
-
-/// Two control planes at a time: each wants a core while it starts, and 350 MB.
-static TURNS: Semaphore = Semaphore::const_new(2);
 
 /// Where the programs are. Built once, by whoever is first.
 static PROGRAMS: OnceCell<PathBuf> = OnceCell::const_new();
@@ -68,32 +51,23 @@ static PROGRAMS: OnceCell<PathBuf> = OnceCell::const_new();
 impl ControlPlane {
     /// Starts one that is ready. `flags` are for the API server, and win over ours.
     pub(crate) async fn start(flags: &[&str]) -> Self {
-        let turn = TURNS.acquire().await.expect("nobody closes it");
         let programs = PROGRAMS.get_or_init(build).await.clone();
-        let folder = env::temp_dir().join(format!(
-            "kubeflect-cluster-{}-{}",
-            std::process::id(),
-            fastrand::u32(..)
-        ));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = temporary_folder();
         certificates::write(&folder);
         fs::write(folder.join("tokens"), TOKENS).unwrap();
         let [api_server, etcd, etcd_peers] = free_ports();
-        let ports = Ports { api_server, etcd, etcd_peers };
-        let admin = load(&write_kubeconfig(&folder, User::Admin, api_server));
         let mut plane = Self {
             etcd: Process::new(programs.join("etcd"), folder.join("etcd.log")),
             api_server: Process::new(
                 programs.join("kube-apiserver"),
                 folder.join("kube-apiserver.log"),
             ),
+            _keeper: keeper(&folder),
             folder,
             programs,
-            ports,
+            ports: Ports { api_server, etcd, etcd_peers },
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             data_folders: 0,
-            admin: HttpCluster::from_connection(admin).connect().unwrap(),
-            _turn: turn,
         };
         plane.etcd.start(plane.etcd_arguments());
         plane.api_server.start(plane.api_server_arguments());
@@ -101,49 +75,32 @@ impl ControlPlane {
         plane
     }
 
-    /// The way to the API server.
-    pub(crate) fn connection(&self, user: User<'_>) -> Connection {
-        self.connection_through(self.ports.api_server, user)
+    pub(crate) fn has_flags(&self, flags: &[&str]) -> bool {
+        self.flags == flags
     }
 
-    /// The way to the API server through a port that leads there.
-    pub(crate) fn connection_through(&self, port: u16, user: User<'_>) -> Connection {
-        load(&self.kubeconfig_through(port, user))
+    pub(crate) fn runs(&mut self) -> bool {
+        self.etcd.runs() && self.api_server.runs()
     }
 
-    /// The same as a file, for programs.
-    pub(crate) fn kubeconfig_through(&self, port: u16, user: User<'_>) -> PathBuf {
-        write_kubeconfig(&self.folder, user, port)
+    /// Its folder stays when the tests end, for whoever wants to know why one failed.
+    pub(crate) fn keep_logs(&self) {
+        fs::write(self.folder.join(KEEP), "").ok();
+        eprintln!("the logs of the control plane are in {}", self.folder.display());
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.ports.api_server).into()
     }
 
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-
-    /// Objects of the default namespace, as an administrator.
-    pub(crate) fn objects<K: StaticKind>(&self) -> Objects<K> {
-        Objects::of(Rc::clone(&self.admin)).in_namespace("default")
-    }
-
-    /// Objects in no namespace, as an administrator.
-    pub(crate) fn cluster_objects<K: StaticKind>(&self) -> Objects<K> {
-        Objects::of(Rc::clone(&self.admin))
-    }
-
-    /// The transport of the administrator, for requests of any form.
-    pub(crate) fn admin(&self) -> &Rc<dyn Transport> {
-        &self.admin
-    }
-
     /// Waits until the API server serves everything.
     pub(crate) async fn ready(&mut self) {
         let deadline = Instant::now() + LIMIT;
+        let (url, folder) = (format!("https://{}", self.address()), &self.folder);
+        let admin = load(&User::Admin.write_kubeconfig(folder, &url));
+        let admin = HttpCluster::from_connection(admin).connect().unwrap();
         loop {
-            let answer = self.admin.send(Request::get("/readyz"));
+            let answer = admin.send(Request::get("/readyz"));
             let problem = match tokio::time::timeout(Duration::from_secs(5), answer).await {
                 Ok(Ok(response)) if response.status == 200 => return,
                 Ok(Ok(response)) => format!("HTTP {}", response.status),
@@ -250,6 +207,8 @@ impl ControlPlane {
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             format!("--service-account-key-file={}", file("service-accounts.pub")),
             format!("--service-account-signing-key-file={}", file("service-accounts.key")),
+            // Else a server that is told to end waits a minute for watches, which nobody tells to end.
+            "--shutdown-watch-termination-grace-period=5s".to_owned(),
             // Nobody makes the service accounts that pods would need.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
         ];
@@ -258,19 +217,37 @@ impl ControlPlane {
     }
 }
 
-impl Drop for ControlPlane {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("the logs of the control plane are in {}", self.folder.display());
-        } else {
-            fs::remove_dir_all(&self.folder).ok();
-        }
-    }
+/// A file in the folder of a control plane that is not to be removed.
+const KEEP: &str = "keep";
+
+/// Removes a folder when we have ended, however we ended.
+fn keeper(folder: &Path) -> Child {
+    // The servers end when we do too, but not at once.
+    let script = format!(r#"cat; sleep 1; [ -e "$0/{KEEP}" ] || rm -rf "$0""#);
+    std::process::Command::new("sh")
+        .args(["-c", &script])
+        .arg(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// A folder of one's own.
+pub(crate) fn temporary_folder() -> PathBuf {
+    let name = format!("kubeflect-cluster-{}-{:x}", std::process::id(), fastrand::u64(..));
+    let folder = env::temp_dir().join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 /// The folder of the programs, which are built if they are not there.
 pub(crate) async fn build() -> PathBuf {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/build");
+    // The benchmark starts control planes too, and is a package deeper in the tree.
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut scripts = folders.map(|folder| folder.join("tests/cluster/build"));
+    let script = scripts.find(|script| script.exists()).unwrap();
     let output = Command::new(script).output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the control plane can not be built: {said}");
@@ -278,7 +255,7 @@ pub(crate) async fn build() -> PathBuf {
 }
 
 /// Ports that nobody listens on, and that no outgoing connection takes while a server is down.
-fn free_ports<const N: usize>() -> [u16; N] {
+pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     let mut taken: Vec<u16> = Vec::new();
     [(); N].map(|()| {
         let port = std::iter::repeat_with(|| fastrand::u16(20_000..30_000))
@@ -289,34 +266,6 @@ fn free_ports<const N: usize>() -> [u16; N] {
         taken.push(port);
         port
     })
-}
-
-fn write_kubeconfig(folder: &Path, user: User<'_>, port: u16) -> PathBuf {
-    let credentials: Value = match user {
-        User::Admin => json!({ "client-certificate": "admin.crt", "client-key": "admin.key" }),
-        User::Token(token) => json!({ "token": token }),
-        User::TokenFile(name) => json!({ "tokenFile": name }),
-    };
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "test",
-        "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "test" } }],
-        "clusters": [{ "name": "test", "cluster": {
-            "server": format!("https://127.0.0.1:{port}"), "certificate-authority": "ca.crt",
-        } }],
-        "users": [{ "name": "test", "user": credentials }],
-    });
-    let file = folder.join(format!("kubeconfig-{}", fastrand::u32(..)));
-    fs::write(&file, config.to_string()).unwrap();
-    file
-}
-
-pub(crate) fn load(kubeconfig: &Path) -> Connection {
-    let options = ConfigOptions {
-        kubeconfig: Some(kubeconfig.to_owned()),
-        environment: Environment::empty(),
-        ..ConfigOptions::default()
-    };
-    Connection::from_kubeconfig(&options).unwrap()
 }
 
 fn text(path: &Path) -> String {

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs};
 
-use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kubeflect::client::{DeleteOptions, Patch, Request};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::clients::{Contents, Informer, LABELS, contents_of, difference};
-use crate::control_plane::{ControlPlane, User};
-use crate::link::Link;
+use crate::leases::Lease;
+use crate::questions::read;
+use crate::server::Server;
 use crate::support::{Followed, LONG, eventually, quick};
+use crate::users::User;
 
 /// How long the server is changed between two incidents.
 const CHURN: Duration = Duration::from_secs(20);
 
 struct World {
-    plane: ControlPlane,
-    link: Link,
+    server: Server,
     audit: PathBuf,
     ours: Followed<ConfigMap>,
     others: [Informer; 2],
@@ -34,15 +34,13 @@ impl World {
         let audit = env::temp_dir().join(format!("kubeflect-audit-{:x}", fastrand::u64(..)));
         let mut audited = audit_flags(&audit);
         audited.extend(flags.iter().map(|flag| (*flag).to_owned()));
-        let plane =
-            ControlPlane::start(&audited.iter().map(String::as_str).collect::<Vec<_>>()).await;
-        let link = Link::to(plane.address()).await;
-        let kubeconfig = plane.kubeconfig_through(link.port, User::Admin);
+        let audited: Vec<&str> = audited.iter().map(String::as_str).collect();
+        let server = Server::of(Lease::alone(&audited).await).await;
+        let kubeconfig = server.kubeconfig(User::Admin);
         let others = [Informer::client_go(&kubeconfig).await, Informer::kube_rs(&kubeconfig).await];
-        let connection = plane.connection_through(link.port, User::Admin);
-        let ours = Followed::start(connection, quick().labels(LABELS)).await;
+        let ours = Followed::start(server.connection(User::Admin), quick().labels(LABELS)).await;
         let rng = fastrand::Rng::with_seed(1);
-        Self { plane, link, audit, ours, others, rng, changes: 0 }
+        Self { server, audit, ours, others, rng, changes: 0 }
     }
 
     async fn churn(&mut self, duration: Duration) {
@@ -54,7 +52,7 @@ impl World {
 
     /// Creates, changes or deletes an object, in or out of the selection.
     async fn change(&mut self) {
-        let maps = self.plane.objects::<ConfigMap>();
+        let maps = self.server.objects::<ConfigMap>();
         let name = format!("map-{}", self.rng.usize(..60));
         let tier = ["front", "front", "front", "back"][self.rng.usize(..4)];
         let labels = json!({ "metadata": { "name": name, "labels": { "tier": tier } } });
@@ -73,13 +71,8 @@ impl World {
 
     async fn truth(&self) -> Contents {
         // Without a selector: the informers are known by theirs.
-        let request = Request::get("/api/v1/namespaces/default/configmaps");
-        let mut response = self.plane.admin().send(request).await.unwrap();
-        let mut body = Vec::new();
-        while let Some(chunk) = response.body.next().await {
-            body.extend_from_slice(&chunk.unwrap());
-        }
-        let list: Value = serde_json::from_slice(&body).unwrap();
+        let path = format!("/api/v1/namespaces/{}/configmaps", self.server.namespace);
+        let list = read(&self.server.admin, Request::get(path)).await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let entry = |map: &Value| {
             let metadata = &map["metadata"];
@@ -154,23 +147,23 @@ async fn informers_of_three_makes_agree_with_a_real_server() {
     world.churn(CHURN).await;
     world.assert_true("while the watches run").await;
 
-    world.plane.api_server.stop().await;
-    world.plane.start_api_server().await;
+    world.server.stop().await;
+    world.server.start().await;
     world.churn(CHURN).await;
     world.assert_true("after a restart").await;
 
-    world.link.cut();
+    world.server.link.cut();
     world.churn(Duration::from_secs(2)).await;
-    world.plane.compact().await;
-    world.link.mend();
+    world.server.compact().await;
+    world.server.link.mend();
     world.churn(CHURN).await;
     world.assert_true("after a compaction").await;
 
-    world.link.cut();
+    world.server.link.cut();
     world.churn(Duration::from_secs(2)).await;
-    world.plane.api_server.kill().await;
-    world.plane.start_api_server().await;
-    world.link.mend();
+    world.server.kill().await;
+    world.server.start().await;
+    world.server.link.mend();
     world.churn(CHURN).await;
     world.assert_true("after a crash that took the positions along").await;
 

@@ -10,8 +10,8 @@ use kubeflect::object::{Kind, ObjectKey, StaticKind as _};
 use serde_json::json;
 
 use crate::clients::{Contents, Informer, LABELS, contents_of, difference};
-use crate::control_plane::load;
 use crate::support::{Followed, LONG, eventually, quick};
+use crate::users::{User, load};
 
 /// The embedded server, and all who follow it.
 struct World {
@@ -25,14 +25,7 @@ struct World {
 impl World {
     async fn start() -> Self {
         let serving = ApiServer::new().start().await.unwrap();
-        let kubeconfig = env::temp_dir().join(format!("kubeflect-{:x}.json", fastrand::u64(..)));
-        let config = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "test" } }],
-            "clusters": [{ "name": "test", "cluster": { "server": serving.url() } }],
-            "users": [{ "name": "test", "user": {} }],
-        });
-        fs::write(&kubeconfig, config.to_string()).unwrap();
+        let kubeconfig = User::Admin.write_kubeconfig(&env::temp_dir(), &serving.url());
         let others = [Informer::client_go(&kubeconfig).await, Informer::kube_rs(&kubeconfig).await];
         let ours = Followed::start(load(&kubeconfig), quick().labels(LABELS)).await;
         let rng = fastrand::Rng::with_seed(1);

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::console::{Kubectl, words};
-use crate::control_plane::{ControlPlane, User};
+use crate::server::{Server, Setup};
 use crate::support::LONG;
+use crate::users::User;
 
 /// An embedded server, and a kubectl that knows of no other.
 struct World {
@@ -19,8 +20,12 @@ struct World {
 
 impl World {
     async fn start() -> Self {
+        Self::start_in("default").await
+    }
+
+    async fn start_in(namespace: &str) -> Self {
         let serving = ApiServer::new().start().await.unwrap();
-        let kubectl = Kubectl::new(&["--server", &serving.url()]).await;
+        let kubectl = Kubectl::new(&["--server", &serving.url(), "--namespace", namespace]).await;
         Self { serving, kubectl }
     }
 
@@ -166,10 +171,14 @@ async fn a_watch_prints_what_is_created_changed_and_deleted() {
 
 #[actix::test]
 async fn the_embedded_server_makes_kubectl_say_what_the_real_one_makes_it_say() {
-    let plane = ControlPlane::start(&[]).await;
-    let kubeconfig = plane.kubeconfig_through(plane.address().port(), User::Admin);
-    let real = Kubectl::new(&["--kubeconfig", kubeconfig.to_str().unwrap()]).await;
-    let embedded = World::start().await;
+    let server = Server::real(Setup::Shared).await;
+    let (kubeconfig, namespace) = (server.kubeconfig(User::Admin), server.namespace.as_str());
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let real = Kubectl::new(&["--kubeconfig", kubeconfig, "--namespace", namespace]).await;
+    let embedded = World::start_in(namespace).await;
+    let space =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+    embedded.server().create(space).unwrap();
     let map = |value: &str| {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",

@@ -1,6 +1,8 @@
 //! The line between a reflector and the API server. Cut, it leaves the server to everybody else.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use actix_rt::task::JoinHandle;
 use tokio::net::{TcpListener, TcpStream};
@@ -10,6 +12,7 @@ use tokio::sync::watch;
 pub(crate) struct Link {
     pub(crate) port: u16,
     whole: watch::Sender<bool>,
+    connections: Rc<Cell<usize>>,
     accepting: JoinHandle<()>,
 }
 
@@ -18,12 +21,20 @@ impl Link {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (whole, state) = watch::channel(true);
+        let connections = Rc::<Cell<usize>>::default();
+        let count = Rc::clone(&connections);
         let accepting = actix_rt::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                count.set(count.get() + 1);
                 actix_rt::spawn(carry(client, server, state.clone()));
             }
         });
-        Self { port, whole, accepting }
+        Self { port, whole, connections, accepting }
+    }
+
+    /// How many connections there have been.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.get()
     }
 
     /// Ends every connection, and those that are tried.

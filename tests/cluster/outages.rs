@@ -1,4 +1,4 @@
-//! An API server out of reach, ended, and with less history than a watch would need.
+//! A server out of reach, ended, and with less history than a watch would need.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,42 +9,56 @@ use kubeflect::client::{DeleteOptions, Patch};
 use kubeflect::reflector::StreamingLists;
 use serde_json::json;
 
-use crate::control_plane::{ControlPlane, User};
-use crate::link::Link;
+use crate::server::{Make, Server, Setup, on_both_servers};
 use crate::support::{Followed, LONG, config_map, eventually, quick};
 
-/// A control plane with two objects, and a reflector that has them over a line that can be cut.
+on_both_servers! {
+    what_happened_while_the_line_was_cut_is_told_when_it_is_mended: Shared,
+    what_was_deleted_and_made_again_out_of_sight_is_another_object: Shared,
+    a_server_that_forgot_the_position_in_a_restart_is_listed_again: Alone,
+    a_server_that_ended_is_watched_again: Alone,
+    what_was_written_just_before_the_server_ended_is_told_once: Alone,
+    a_compacted_history_is_listed_again: WithoutWatchCache,
+    a_storage_restored_from_a_backup_is_believed: Alone,
+    a_restored_storage_that_has_overtaken_the_position_is_found_by_an_audit: Alone,
+}
+
+const BOTH_WAYS: [StreamingLists; 2] = [StreamingLists::WherePossible, StreamingLists::Never];
+
+/// A server with two objects, and a reflector that has them over a line that can be cut.
 struct World {
-    plane: ControlPlane,
-    link: Link,
+    server: Server,
     maps: Followed<ConfigMap>,
 }
 
 impl World {
-    async fn start(flags: &[&str], streaming: StreamingLists) -> Self {
-        Self::start_with(flags, quick().streaming_lists(streaming)).await
-    }
-
-    async fn start_with(flags: &[&str], options: Options<ConfigMap>) -> Self {
-        let plane = ControlPlane::start(flags).await;
+    async fn start(server: Server, options: Options<ConfigMap>) -> Self {
         for name in ["a", "b"] {
-            plane.objects::<ConfigMap>().create(&config_map(name)).await.unwrap();
+            server.objects::<ConfigMap>().create(&config_map(name)).await.unwrap();
         }
-        let link = Link::to(plane.address()).await;
-        let connection = plane.connection_through(link.port, User::Admin);
-        let mut maps = Followed::start(connection, options.namespace("default")).await;
-        maps.expect(&["added default/a (InitialList)", "added default/b (InitialList)"]).await;
+        let mut maps = server.follow(options).await;
+        maps.expect(&["added a (InitialList)", "added b (InitialList)"]).await;
         maps.expect(&["synced"]).await;
         maps.until_watching().await;
-        Self { plane, link, maps }
+        Self { server, maps }
+    }
+
+    /// Ends the reflector, and makes all as it was at the beginning.
+    async fn end(self) -> Server {
+        let names: Vec<String> = self.maps.cached().into_keys().collect();
+        for name in names {
+            self.delete(&name).await;
+        }
+        self.maps.stop().await;
+        self.server
     }
 
     async fn create(&self, name: &str) {
-        self.plane.objects::<ConfigMap>().create(&config_map(name)).await.unwrap();
+        self.server.objects::<ConfigMap>().create(&config_map(name)).await.unwrap();
     }
 
     async fn delete(&self, name: &str) {
-        let maps = self.plane.objects::<ConfigMap>();
+        let maps = self.server.objects::<ConfigMap>();
         maps.delete(name, &DeleteOptions::default()).await.unwrap();
     }
 
@@ -52,139 +66,170 @@ impl World {
     async fn until_true(&self, names: &[&str], limit: Duration) {
         let mut truth = BTreeMap::new();
         for name in names {
-            let map = self.plane.objects::<ConfigMap>().get(name).await.unwrap();
-            truth.insert(format!("default/{name}"), map.metadata.resource_version.unwrap());
+            let map = self.server.objects::<ConfigMap>().get(name).await.unwrap();
+            truth.insert((*name).to_owned(), map.metadata.resource_version.unwrap());
         }
         let came = eventually(limit, || self.maps.cached() == truth).await;
         assert!(came, "{:?} is not {truth:?}\n{}", self.maps.cached(), self.maps.report());
     }
 }
 
-#[actix::test]
-async fn what_happened_while_the_line_was_cut_is_told_when_it_is_mended() {
-    let mut world = World::start(&[], StreamingLists::WherePossible).await;
-    world.link.cut();
+async fn what_happened_while_the_line_was_cut_is_told_when_it_is_mended(server: Server) {
+    let mut world = World::start(server, quick()).await;
+    world.server.link.cut();
     world.delete("a").await;
     world.create("c").await;
-    world.link.mend();
-    world.maps.expect(&["deleted default/a (Watch)", "added default/c (Watch)"]).await;
+    world.server.link.mend();
+    world.maps.expect(&["deleted a (Watch)", "added c (Watch)"]).await;
     world.until_true(&["b", "c"], LONG).await;
     let lists = world.maps.exchanges().iter().filter(|it| it.is_streaming_list()).count();
     assert_eq!(lists, 1, "the watch went on where it was: {}", world.maps.report());
     world.maps.stop().await;
 }
 
-#[actix::test]
-async fn a_server_that_forgot_the_position_in_a_restart_is_listed_again() {
-    for streaming in [StreamingLists::WherePossible, StreamingLists::Never] {
-        let mut world = World::start(&[], streaming).await;
-        world.link.cut();
+async fn what_was_deleted_and_made_again_out_of_sight_is_another_object(mut server: Server) {
+    for streaming in BOTH_WAYS {
+        let mut world = World::start(server, quick().streaming_lists(streaming)).await;
+        world.server.link.cut();
         world.delete("a").await;
-        world.create("c").await;
-        world.plane.api_server.stop().await;
-        world.plane.start_api_server().await;
-        world.link.mend();
-        world.maps.expect(&["deleted default/a (Relist)", "added default/c (Relist)"]).await;
-        world.until_true(&["b", "c"], LONG).await;
-        let expired = |exchange: &crate::recorded::Exchange| {
-            exchange.is_watch() && exchange.text().contains(r#""code":410"#)
-        };
-        assert!(world.maps.exchanges().iter().any(expired), "{}", world.maps.report());
-        world.maps.stop().await;
+        world.create("a").await;
+        world.server.link.mend();
+        assert_eq!(world.maps.next().await, "deleted a (Watch)");
+        assert_eq!(world.maps.next().await, "added a (Watch)");
+        world.until_true(&["a", "b"], LONG).await;
+        server = world.end().await;
     }
 }
 
-/// A server begins with the version of the whole storage, which is later than any position but the newest: after a
-/// restart it has almost always forgotten where a watch was, even if nothing of its kind happened.
-#[actix::test]
-async fn a_server_that_ended_is_watched_again() {
-    let mut world = World::start(&[], StreamingLists::WherePossible).await;
-    world.plane.api_server.kill().await;
+async fn a_server_that_forgot_the_position_in_a_restart_is_listed_again(mut server: Server) {
+    for streaming in BOTH_WAYS {
+        let mut world = World::start(server, quick().streaming_lists(streaming)).await;
+        world.server.link.cut();
+        world.delete("a").await;
+        world.create("c").await;
+        world.server.stop().await;
+        world.server.start().await;
+        world.server.link.mend();
+        world.maps.expect(&["deleted a (Relist)", "added c (Relist)"]).await;
+        world.until_true(&["b", "c"], LONG).await;
+        let expired = world.maps.exchanges().iter().any(|it| it.is_watch() && it.is_expired());
+        assert!(expired, "{}", world.maps.report());
+        server = world.end().await;
+    }
+}
+
+/// A real server begins with the version of the whole storage, which is later than any position but the newest: after a
+/// restart it has almost always forgotten where a watch was, even if nothing of its kind happened. It says so in a watch
+/// that has begun: what is created meanwhile is told by that watch or by the list after it.
+async fn a_server_that_ended_is_watched_again(server: Server) {
+    let mut world = World::start(server, quick()).await;
+    world.server.kill().await;
     world.maps.until_condition().await;
-    world.plane.start_api_server().await;
+    world.server.start().await;
     world.maps.until_recovered().await;
     world.create("c").await;
-    assert_eq!(world.maps.next().await, "added default/c (Watch)", "nothing else is told");
+    assert_eq!(world.maps.next_change().await, "added c", "nothing else is told");
 
-    world.plane.api_server.stop().await;
+    world.server.stop().await;
     world.maps.until_condition().await;
-    world.plane.start_api_server().await;
+    world.server.start().await;
     world.maps.until_recovered().await;
     world.delete("a").await;
-    assert_eq!(world.maps.next().await, "deleted default/a (Watch)", "nothing else is told");
+    assert_eq!(world.maps.next_change().await, "deleted a", "nothing else is told");
     world.until_true(&["b", "c"], LONG).await;
     world.maps.stop().await;
 }
 
-#[actix::test]
-async fn a_storage_that_was_killed_comes_back_without_a_gap() {
-    let mut world = World::start(&[], StreamingLists::WherePossible).await;
-    world.plane.etcd.kill().await;
-    world.plane.etcd.start_again();
-    world.plane.ready().await;
+/// By the watch that ends, or by the list after it.
+async fn what_was_written_just_before_the_server_ended_is_told_once(server: Server) {
+    let mut world = World::start(server, quick()).await;
     world.create("c").await;
-    assert!(world.maps.next().await.starts_with("added default/c"), "{}", world.maps.report());
-    world.until_true(&["a", "b", "c"], LONG).await;
+    world.delete("a").await;
+    world.server.stop().await;
+    world.server.start().await;
+    let mut told = [world.maps.next_change().await, world.maps.next_change().await];
+    told.sort();
+    assert_eq!(told, ["added c", "deleted a"]);
+    world.maps.until_recovered().await;
+    world.until_true(&["b", "c"], LONG).await;
+    world.create("d").await;
+    assert_eq!(world.maps.next_change().await, "added d", "nothing else is told");
     world.maps.stop().await;
 }
 
-#[actix::test]
-async fn a_compacted_history_is_listed_again() {
-    for streaming in [StreamingLists::WherePossible, StreamingLists::Never] {
-        // Without a cache of its own the server has only the history of etcd.
-        let mut world = World::start(&["--watch-cache=false"], streaming).await;
-        world.link.cut();
+async fn a_compacted_history_is_listed_again(mut server: Server) {
+    for streaming in BOTH_WAYS {
+        let mut world = World::start(server, quick().streaming_lists(streaming)).await;
+        world.server.link.cut();
         world.delete("a").await;
         world.create("c").await;
-        world.plane.compact().await;
-        world.link.mend();
-        world.maps.expect(&["deleted default/a (Relist)", "added default/c (Relist)"]).await;
+        world.server.compact().await;
+        world.server.link.mend();
+        world.maps.expect(&["deleted a (Relist)", "added c (Relist)"]).await;
         world.until_true(&["b", "c"], LONG).await;
         world.create("d").await;
-        assert_eq!(world.maps.next().await, "added default/d (Watch)");
-        world.maps.stop().await;
+        assert_eq!(world.maps.next().await, "added d (Watch)");
+        server = world.end().await;
     }
 }
 
 /// The server is asked how far it has come when it is back, and is far behind.
-#[actix::test]
-async fn a_storage_restored_from_a_backup_is_believed() {
-    let mut world = World::start(&[], StreamingLists::WherePossible).await;
-    let backup = world.plane.back_up().await;
+async fn a_storage_restored_from_a_backup_is_believed(server: Server) {
+    let mut world = World::start(server, quick()).await;
+    let backup = world.server.back_up().await;
     world.delete("a").await;
     world.create("c").await;
-    // A server that starts writes for itself: leave it no way to catch up meanwhile.
+    // A real server that starts writes for itself: leave it no way to catch up meanwhile.
     for round in 0..300 {
         let change = Patch::Merge(json!({ "data": { "round": round.to_string() } }));
-        world.plane.objects::<ConfigMap>().patch("c", &change).await.unwrap();
+        world.server.objects::<ConfigMap>().patch("c", &change).await.unwrap();
     }
-    world.until_true(&["b", "c"], LONG).await;
-    world.maps.forget_events();
+    world.create("d").await;
+    world.until_true(&["b", "c", "d"], LONG).await;
+    while world.maps.next().await != "added d (Watch)" {}
     let position = world.maps.position();
-    world.plane.restore(&backup).await;
-    let changes = ["added default/a (Rewind)", "deleted default/c (Rewind)"];
-    // The same version may be of another state.
-    world.maps.expect(&[changes[0], changes[1], "updated default/b (Rewind)"]).await;
-    assert!(world.maps.position() < position, "versions went back: {}", world.maps.report());
+    world.server.restore(&backup).await;
+    // The same version may be of another state: also of b.
+    let changes = ["added a (Rewind)", "deleted c (Rewind)", "deleted d (Rewind)"];
+    world.maps.expect(&[changes[0], changes[1], changes[2], "updated b (Rewind)"]).await;
+    world.maps.until("versions that went back", |maps| maps.position() < position).await;
     world.until_true(&["a", "b"], LONG).await;
     assert_eq!(world.maps.reflector.status().oddities.rewinds, 1);
     world.create("f").await;
-    assert_eq!(world.maps.next().await, "added default/f (Watch)");
+    assert_eq!(world.maps.next().await, "added f (Watch)");
     world.maps.stop().await;
 }
 
 /// A restored server soon has newer versions than it had before. Then nothing it says shows that its history is another
 /// one: only comparing everything does.
-#[actix::test]
-async fn a_restored_storage_that_has_overtaken_the_position_is_found_by_an_audit() {
+async fn a_restored_storage_that_has_overtaken_the_position_is_found_by_an_audit(server: Server) {
     let audit = Duration::from_secs(60);
-    let options = quick().audit(audit);
-    let mut world = World::start_with(&[], options).await;
-    let backup = world.plane.back_up().await;
+    let mut world = World::start(server, quick().audit(audit)).await;
+    let backup = world.server.back_up().await;
     world.delete("a").await;
     world.create("c").await;
     world.until_true(&["b", "c"], LONG).await;
-    world.plane.restore(&backup).await;
+    world.server.link.cut();
+    world.server.restore(&backup).await;
+    // A real server that starts writes for itself; these make sure of it.
+    for round in 0..20 {
+        let change = Patch::Merge(json!({ "data": { "round": round.to_string() } }));
+        world.server.objects::<ConfigMap>().patch("b", &change).await.unwrap();
+    }
+    world.server.link.mend();
     world.until_true(&["a", "b"], audit * 3).await;
+    world.maps.stop().await;
+}
+
+#[actix::test]
+async fn a_storage_that_was_killed_comes_back_without_a_gap() {
+    let mut world = World::start(Server::real(Setup::Alone).await, quick()).await;
+    let Make::Real(lease) = &mut world.server.make else { unreachable!("it was asked for") };
+    lease.mine().etcd.kill();
+    lease.mine().etcd.start_again();
+    lease.mine().ready().await;
+    world.create("c").await;
+    assert_eq!(world.maps.next_change().await, "added c", "{}", world.maps.report());
+    world.until_true(&["a", "b", "c"], LONG).await;
     world.maps.stop().await;
 }

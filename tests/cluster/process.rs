@@ -2,12 +2,12 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tokio::process::{Child, Command};
+use crate::support::eventually;
 
-/// A program that is started, ended and started again with the same arguments.
+/// A program that is started, ended and started again with the same arguments. It may outlive the test that started it.
 pub(crate) struct Process {
     program: PathBuf,
     log: PathBuf,
@@ -39,7 +39,6 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(log())
             .stderr(log())
-            .kill_on_drop(true)
             .spawn()
             .unwrap_or_else(|error| panic!("can not start {}: {error}", self.name()));
         self.child = Some(child);
@@ -47,17 +46,23 @@ impl Process {
 
     /// As an administrator does: SIGTERM.
     pub(crate) async fn stop(&mut self) {
-        let mut child = self.child.take().expect("it runs");
-        let id = child.id().expect("it has not been waited for").to_string();
-        let asked = Command::new("kill").args(["-TERM", &id]).status().await.unwrap();
+        let child = self.child.as_ref().expect("it runs");
+        let asked = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
         assert!(asked.success(), "can not stop {}", self.name());
-        let ended = tokio::time::timeout(END, child.wait()).await;
-        assert!(ended.is_ok(), "{} did not end within {END:?}", self.name());
+        let ended = eventually(END, || !self.runs()).await;
+        assert!(ended, "{} did not end within {END:?}", self.name());
+        self.child = None;
     }
 
     /// As a crash does: SIGKILL.
-    pub(crate) async fn kill(&mut self) {
-        self.child.take().expect("it runs").kill().await.unwrap();
+    pub(crate) fn kill(&mut self) {
+        let mut child = self.child.take().expect("it runs");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_none())
     }
 
     /// What it wrote last, if it has ended by itself.
@@ -68,6 +73,16 @@ impl Process {
 
     fn name(&self) -> String {
         self.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself.
+            child.kill().ok();
+            child.wait().ok();
+        }
     }
 }
 

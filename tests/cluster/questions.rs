@@ -317,12 +317,21 @@ impl Question {
         let values: Result<Vec<Value>, _> =
             serde_json::Deserializer::from_slice(&body).into_iter().collect();
         match values {
-            Ok(events) if is_watch => told["events"] = events.iter().map(normalised).collect(),
+            Ok(events) if is_watch => {
+                let events = events.iter().filter(|event| !only_tells_the_time(event));
+                told["events"] = events.map(normalised).collect();
+            }
             Ok(values) if values.len() == 1 => told["body"] = normalised(&values[0]),
             Ok(_) | Err(_) => told["text"] = json!(String::from_utf8_lossy(&body).trim()),
         }
         told
     }
+}
+
+/// A bookmark that comes when a server finds the time for it. The one that ends a streaming list has to come.
+fn only_tells_the_time(event: &Value) -> bool {
+    let annotations = &event["object"]["metadata"]["annotations"];
+    event["type"] == "BOOKMARK" && annotations["k8s.io/initial-events-end"] != "true"
 }
 
 /// What lists, watches and writes are about.

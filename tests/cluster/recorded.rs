@@ -8,21 +8,28 @@ use futures::future::LocalBoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use kubeflect::api::ApiError;
 use kubeflect::client::{Cluster, Connection, HttpCluster, Request, Response, Transport};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// A cluster over HTTP whose exchanges are kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorded {
     cluster: Arc<HttpCluster>,
     exchanges: Arc<Mutex<Vec<Exchange>>>,
+    /// How many requests may go out.
+    allowed: Arc<watch::Sender<usize>>,
 }
 
 /// A request and what came back so far.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Exchange {
+    pub(crate) asked: Instant,
+    pub(crate) answered: Option<Instant>,
     pub(crate) path: String,
     pub(crate) query: Vec<(&'static str, String)>,
     /// None while there is no answer.
     pub(crate) status: Option<u16>,
+    pub(crate) retry_after: Option<u64>,
     /// The beginning of the body.
     pub(crate) body: Vec<u8>,
     /// How it ended, if not well.
@@ -35,7 +42,13 @@ const KEPT: usize = 64 << 10;
 impl Recorded {
     pub(crate) fn new(connection: Connection) -> Self {
         let cluster = Arc::new(HttpCluster::from_connection(connection));
-        Self { cluster, exchanges: Arc::default() }
+        let allowed = Arc::new(watch::Sender::new(usize::MAX));
+        Self { cluster, exchanges: Arc::default(), allowed }
+    }
+
+    /// Lets so many requests out; what is asked after them has to wait.
+    pub(crate) fn allow(&self, requests: usize) {
+        self.allowed.send_replace(requests);
     }
 
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
@@ -46,6 +59,11 @@ impl Recorded {
 impl Exchange {
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The server has forgotten what was asked for, and said so at once or in the stream.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.text().contains(r#""code":410"#)
     }
 
     /// Everything and its changes in one stream.
@@ -78,34 +96,42 @@ impl fmt::Debug for Exchange {
 impl Cluster for Recorded {
     fn connect(&self) -> Result<Rc<dyn Transport>, ApiError> {
         let transport = self.cluster.connect()?;
-        Ok(Rc::new(Recorder { transport, exchanges: Arc::clone(&self.exchanges) }))
+        let (exchanges, allowed) = (Arc::clone(&self.exchanges), self.allowed.subscribe());
+        Ok(Rc::new(Recorder { transport, exchanges, allowed }))
     }
 }
 
 struct Recorder {
     transport: Rc<dyn Transport>,
     exchanges: Arc<Mutex<Vec<Exchange>>>,
+    allowed: watch::Receiver<usize>,
 }
 
 impl Transport for Recorder {
     fn send(&self, request: Request) -> LocalBoxFuture<'static, Result<Response, ApiError>> {
         let note = self.begin(&request);
-        let answer = self.transport.send(request);
+        let (transport, mut allowed) = (Rc::clone(&self.transport), self.allowed.clone());
         async move {
-            let mut response = match answer.await {
+            // Whoever would allow more is gone if this fails.
+            allowed.wait_for(|allowed| note.place < *allowed).await.ok();
+            let mut response = match transport.send(request).await {
                 Ok(response) => response,
                 Err(error) => {
-                    note(&mut |exchange| exchange.error = Some(format!("{error:?}")));
+                    note.down(|exchange| exchange.error = Some(format!("{error:?}")));
                     return Err(error);
                 }
             };
-            note(&mut |exchange| exchange.status = Some(response.status));
+            note.down(|exchange| {
+                exchange.answered = Some(Instant::now());
+                exchange.status = Some(response.status);
+                exchange.retry_after = response.retry_after;
+            });
             let body = response.body.inspect(move |chunk| match chunk {
-                Ok(bytes) => note(&mut |exchange| {
+                Ok(bytes) => note.down(|exchange| {
                     let room = KEPT.saturating_sub(exchange.body.len()).min(bytes.len());
                     exchange.body.extend_from_slice(&bytes[..room]);
                 }),
-                Err(error) => note(&mut |exchange| exchange.error = Some(format!("{error:?}"))),
+                Err(error) => note.down(|exchange| exchange.error = Some(format!("{error:?}"))),
             });
             response.body = body.boxed_local();
             Ok(response)
@@ -115,18 +141,32 @@ impl Transport for Recorder {
 }
 
 impl Recorder {
-    /// Notes a request, and gives the way to note what comes of it.
-    fn begin(&self, request: &Request) -> impl Fn(&mut dyn FnMut(&mut Exchange)) + 'static {
+    /// Notes a request, and gives the place for what comes of it.
+    fn begin(&self, request: &Request) -> Note {
         let exchange = Exchange {
+            asked: Instant::now(),
+            answered: None,
             path: request.path.clone(),
             query: request.query.clone(),
-            ..Exchange::default()
+            status: None,
+            retry_after: None,
+            body: Vec::new(),
+            error: None,
         };
-        let exchanges = Arc::clone(&self.exchanges);
-        let mut all = exchanges.lock().unwrap();
+        let mut all = self.exchanges.lock().unwrap();
         all.push(exchange);
-        let place = all.len() - 1;
-        drop(all);
-        move |change| change(&mut exchanges.lock().unwrap()[place])
+        Note { place: all.len() - 1, exchanges: Arc::clone(&self.exchanges) }
+    }
+}
+
+/// Where one exchange is noted.
+struct Note {
+    exchanges: Arc<Mutex<Vec<Exchange>>>,
+    place: usize,
+}
+
+impl Note {
+    fn down(&self, change: impl FnOnce(&mut Exchange)) {
+        change(&mut self.exchanges.lock().unwrap()[self.place]);
     }
 }

@@ -12,16 +12,14 @@ use actix::{Actor, Context, Handler};
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kubeflect::ResourceEvent;
-use kubeflect::client::{
-    BudgetOptions, Cluster as _, DeleteOptions, HttpCluster, HttpOptions, Objects, Patch,
-};
+use kubeflect::client::{DeleteOptions, Objects, Patch};
 use kubeflect::object::Resource as _;
 use serde_json::{Value, json};
 
 use crate::console::Kubectl;
-use crate::control_plane::{Backup, ControlPlane, User};
-use crate::link::Link;
+use crate::server::{Backup, Make, Server, Setup};
 use crate::support::{Followed, eventually, pod, quick};
+use crate::users::User;
 
 /// Whatever happened, the truth is known by then.
 const TRUTH: Duration = Duration::from_secs(240);
@@ -32,8 +30,7 @@ const AT_ONCE: usize = 32;
 type Contents = BTreeMap<String, (String, String)>;
 
 struct World {
-    plane: ControlPlane,
-    link: Link,
+    server: Server,
     kubectl: Kubectl,
     pods: Followed<Pod>,
     told: Arc<Mutex<Contents>>,
@@ -78,32 +75,15 @@ fn number(variable: &str, otherwise: usize) -> usize {
 
 impl World {
     async fn start(pods: usize) -> Self {
-        let plane = ControlPlane::start(&[]).await;
-        let options = HttpOptions {
-            budget: BudgetOptions { rate: 1e6, burst: 1000, lists: 4 },
-            ..HttpOptions::default()
-        };
-        let writer = HttpCluster::with_options(plane.connection(User::Admin), options);
-        let writer = Objects::of(writer.connect().unwrap()).in_namespace("default");
-        let link = Link::to(plane.address()).await;
-        let kubeconfig = plane.kubeconfig_through(plane.address().port(), User::Admin);
+        let server = Server::real(Setup::Alone).await;
+        let kubeconfig = server.kubeconfig(User::Admin);
         let kubectl = Kubectl::new(&["--kubeconfig", kubeconfig.to_str().unwrap()]).await;
-        let followed =
-            Followed::start(plane.connection_through(link.port, User::Admin), quick()).await;
+        let (writer, followed) = (server.objects(), server.follow(quick()).await);
         let told = Arc::<Mutex<Contents>>::default();
         followed.reflector.subscribe(Folder(Arc::clone(&told)).start()).await.unwrap();
         let rng = fastrand::Rng::with_seed(1);
-        let mut world = Self {
-            plane,
-            link,
-            kubectl,
-            pods: followed,
-            told,
-            writer,
-            rng,
-            created: 0,
-            backup: None,
-        };
+        let mut world =
+            Self { server, kubectl, pods: followed, told, writer, rng, created: 0, backup: None };
         world.create(pods).await;
         world
     }
@@ -145,42 +125,43 @@ impl World {
     async fn fault(&mut self, round: usize) -> &'static str {
         match round % 7 {
             0 => {
-                self.link.cut();
+                self.server.link.cut();
                 self.churn(50).await;
-                self.link.mend();
+                self.server.link.mend();
                 "the line was cut"
             }
             1 => {
-                self.plane.api_server.kill().await;
-                self.plane.start_api_server().await;
+                self.server.kill().await;
+                self.server.start().await;
                 "the API server was killed"
             }
             2 => {
-                self.backup = Some(self.plane.back_up().await);
-                self.plane.api_server.stop().await;
-                self.plane.start_api_server().await;
+                self.backup = Some(self.server.back_up().await);
+                self.server.stop().await;
+                self.server.start().await;
                 "the API server was stopped"
             }
             3 => {
-                self.plane.etcd.kill().await;
-                self.plane.etcd.start_again();
-                self.plane.ready().await;
+                let Make::Real(lease) = &mut self.server.make else { unreachable!("it is real") };
+                lease.mine().etcd.kill();
+                lease.mine().etcd.start_again();
+                lease.mine().ready().await;
                 "etcd was killed"
             }
             4 => {
-                self.link.cut();
+                self.server.link.cut();
                 self.churn(50).await;
-                self.plane.compact().await;
-                self.plane.api_server.stop().await;
-                self.plane.start_api_server().await;
-                self.link.mend();
+                self.server.compact().await;
+                self.server.stop().await;
+                self.server.start().await;
+                self.server.link.mend();
                 "etcd was compacted"
             }
             5 => {
                 // So far behind that a server that starts does not make up for it by what it writes itself.
                 self.churn(400).await;
                 let Some(backup) = self.backup.take() else { return "nothing" };
-                self.plane.restore(&backup).await;
+                self.server.restore(&backup).await;
                 "etcd was restored from a backup"
             }
             _ => "nothing",
@@ -189,7 +170,8 @@ impl World {
 
     /// What kubectl sees.
     async fn truth(&self) -> Contents {
-        let list = self.kubectl.say("get pods --all-namespaces -o json").await;
+        let command = format!("get pods -n {} -o json", self.server.namespace);
+        let list = self.kubectl.say(&command).await;
         let list: Value = serde_json::from_str(&list).unwrap();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let items = list["items"].as_array().unwrap().iter().map(|item| {
@@ -209,10 +191,7 @@ impl World {
     fn lists(&self) -> (usize, usize) {
         let exchanges = self.pods.exchanges();
         let lists = exchanges.iter().filter(|it| it.is_streaming_list()).count();
-        let lost = exchanges
-            .iter()
-            .filter(|it| it.is_watch() && it.text().contains(r#""code":410"#))
-            .count();
+        let lost = exchanges.iter().filter(|it| it.is_watch() && it.is_expired()).count();
         (lists, lost + self.pods.reflector.status().oddities.rewinds as usize)
     }
 }

@@ -26,27 +26,32 @@ pub(crate) struct Followed<K: Resource> {
     runtime: Runtime,
     cluster: Recorded,
     events: mpsc::UnboundedReceiver<String>,
+    /// With its slash.
+    namespace: String,
 }
 
 impl<K: StaticKind> Followed<K> {
     pub(crate) async fn start(connection: Connection, options: Options<K>) -> Self {
-        Self::start_kind(connection, K::static_kind(), options).await
+        Self::over(Recorded::new(connection), "", K::static_kind(), options).await
     }
 }
 
 impl<K: Resource> Followed<K> {
-    pub(crate) async fn start_kind(
-        connection: Connection,
+    /// Events and keys do without the namespace named here.
+    pub(crate) async fn over(
+        cluster: Recorded,
+        namespace: &str,
         kind: Kind,
         options: Options<K>,
     ) -> Self {
-        let cluster = Recorded::new(connection);
         let runtime = Runtime::new(cluster.clone());
         let reflector = runtime.reflect_kind::<K>(kind, options).await.unwrap();
         let (sender, events) = mpsc::unbounded_channel();
-        let teller = runtime.start_actor(|| Teller(sender, PhantomData)).await.unwrap();
+        let namespace = format!("{namespace}/");
+        let teller = Teller { sender, namespace: namespace.clone(), objects: PhantomData };
+        let teller = runtime.start_actor(|| teller).await.unwrap();
         reflector.subscribe(teller).await.unwrap();
-        Self { reflector, runtime, cluster, events }
+        Self { reflector, runtime, cluster, events, namespace }
     }
 
     /// The next event, as a text with its cause.
@@ -59,6 +64,12 @@ impl<K: Resource> Followed<K> {
             Ok(event) => event.unwrap(),
             Err(_elapsed) => panic!("nothing came within {limit:?}\n{}", self.report()),
         }
+    }
+
+    /// The next event without its cause, where more than one is right.
+    pub(crate) async fn next_change(&mut self) -> String {
+        let event = self.next().await;
+        event.split(" (").next().unwrap_or_default().to_owned()
     }
 
     /// The next events are these, whatever their order.
@@ -77,15 +88,11 @@ impl<K: Resource> Followed<K> {
     pub(crate) async fn last_of(&mut self, name: &str) -> String {
         loop {
             let event = self.next().await;
-            if event.starts_with(&format!("deleted default/{name} ")) {
+            if event.starts_with(&format!("deleted {name} ")) {
                 return event;
             }
-            assert!(event.starts_with(&format!("updated default/{name} ")), "{event}");
+            assert!(event.starts_with(&format!("updated {name} ")), "{event}");
         }
-    }
-
-    pub(crate) fn forget_events(&mut self) {
-        while self.events.try_recv().is_ok() {}
     }
 
     /// Nothing was told that has not been taken.
@@ -95,10 +102,14 @@ impl<K: Resource> Followed<K> {
         }
     }
 
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let came = eventually(LONG, || holds(self)).await;
+        assert!(came, "never came: {what}\n{}", self.report());
+    }
+
     /// Waits until this holds for the reflector.
     pub(crate) async fn until_reflector(&self, what: &str, holds: impl Fn(&Reflector<K>) -> bool) {
-        let came = eventually(LONG, || holds(&self.reflector)).await;
-        assert!(came, "never came: {what}\n{}", self.report());
+        self.until(what, |followed| holds(&followed.reflector)).await;
     }
 
     pub(crate) async fn until_watching(&self) {
@@ -127,7 +138,8 @@ impl<K: Resource> Followed<K> {
     pub(crate) fn cached(&self) -> BTreeMap<String, String> {
         let snapshot = self.reflector.store().snapshot();
         let version = |object: &K| object.resource_version().unwrap_or_default().to_owned();
-        snapshot.iter().map(|(key, object)| (key.to_string(), version(object))).collect()
+        let name = |key: String| key.replacen(&self.namespace, "", 1);
+        snapshot.iter().map(|(key, object)| (name(key.to_string()), version(object))).collect()
     }
 
     /// The version the cache has reached.
@@ -149,7 +161,11 @@ impl<K: Resource> Followed<K> {
     }
 }
 
-struct Teller<K>(mpsc::UnboundedSender<String>, PhantomData<fn() -> K>);
+struct Teller<K> {
+    sender: mpsc::UnboundedSender<String>,
+    namespace: String,
+    objects: PhantomData<fn() -> K>,
+}
 
 impl<K: Resource> Actor for Teller<K> {
     type Context = Context<Self>;
@@ -159,12 +175,13 @@ impl<K: Resource> Handler<ResourceEvent<K>> for Teller<K> {
     type Result = ();
 
     fn handle(&mut self, event: ResourceEvent<K>, _: &mut Context<Self>) {
-        self.0.send(format!("{event:?}")).ok();
+        let event = format!("{event:?}").replacen(&self.namespace, "", 1);
+        self.sender.send(event).ok();
     }
 }
 
 /// Looks again and again, until it holds or the time is over.
-pub(crate) async fn eventually(limit: Duration, holds: impl Fn() -> bool) -> bool {
+pub(crate) async fn eventually(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     while !holds() {
         if Instant::now() > deadline {
@@ -186,13 +203,13 @@ pub(crate) fn quick<K>() -> Options<K> {
 
 pub(crate) fn pod(name: &str) -> Pod {
     let pod = json!({
-        "metadata": { "name": name, "namespace": "default" },
+        "metadata": { "name": name },
         "spec": { "containers": [{ "name": "main", "image": "app" }] },
     });
     serde_json::from_value(pod).unwrap()
 }
 
 pub(crate) fn config_map(name: &str) -> ConfigMap {
-    let map = json!({ "metadata": { "name": name, "namespace": "default" } });
+    let map = json!({ "metadata": { "name": name } });
     serde_json::from_value(map).unwrap()
 }

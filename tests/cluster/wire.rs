@@ -8,13 +8,14 @@ use kubeflect::client::{Cluster as _, Request, Transport};
 use kubeflect::embedded::ApiServer;
 use serde_json::{Value, json};
 
-use crate::control_plane::ControlPlane;
 use crate::questions::{Group, Page, read, set_up, set_up_to_forget};
+use crate::server::{Server, Setup};
 
 #[actix::test]
 async fn the_embedded_server_answers_as_the_real_one_does() {
-    let plane = ControlPlane::start(&[]).await;
-    let real = Rc::clone(plane.admin());
+    // The namespace `default` is ours alone.
+    let server = Server::real(Setup::Shared).await;
+    let real = Rc::clone(&server.admin);
     let embedded = ApiServer::new().connect().unwrap();
     for transport in [&real, &embedded] {
         set_up(transport).await;
@@ -33,9 +34,9 @@ async fn the_embedded_server_answers_as_the_real_one_does() {
 #[actix::test]
 async fn both_refuse_what_they_have_forgotten() {
     // Without a cache of its own, which would remember longer.
-    let plane = ControlPlane::start(&["--watch-cache=false"]).await;
+    let plane = Server::real(Setup::WithoutWatchCache).await;
     let server = ApiServer::new();
-    let (real, embedded) = (Rc::clone(plane.admin()), server.connect().unwrap());
+    let (real, embedded) = (Rc::clone(&plane.admin), server.connect().unwrap());
     let (at_real, at_embedded) = (set_up_to_forget(&real).await, set_up_to_forget(&embedded).await);
     plane.compact().await;
     server.forget_history();
