@@ -11,7 +11,7 @@ use futures::future::LocalBoxFuture;
 use futures::{FutureExt as _, StreamExt as _, stream};
 use kubeflect::api::{ApiError, Item, ListRequest, ListerWatcher as _};
 use kubeflect::client::{BodyStream, KubernetesSource, Request, Response, Transport};
-use kubeflect::object::{DecodeError, Kind, ObjectKey, Resource, Scope};
+use kubeflect::object::{DecodeError, Kind, ObjectKey, Resource, Scope, read};
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -53,7 +53,7 @@ impl Resource for Placement {
         Some(&self.metadata.resource_version)
     }
     fn decode(json: &[u8], _: &Kind) -> Result<Self, DecodeError> {
-        Ok(serde_json::from_slice(json)?)
+        read(json)
     }
 }
 
