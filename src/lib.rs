@@ -22,9 +22,14 @@
 //! | to | see |
 //! |---|---|
 //! | reflect a kind | [`Runtime::reflect`], [`Options`] |
+//! | reflect a kind known when running only | [`Runtime::reflect_kind`], [`client::Discovery`] |
 //! | read the cache | [`Reflector::store`], [`cache::Store`], [`cache::Snapshot`] |
 //! | be told of changes | [`Reflector::subscribe`], [`ResourceEvent`] |
+//! | keep less of each object | [`object::Prune`], [`object::Lazy`], [`Resource`] |
+//! | read and write single objects | [`client::Objects`] |
 //! | know how it is doing | [`Reflector::status`], [`Runtime::readiness`] |
+//! | show it in a browser, to Prometheus and to probes | [`dashboard::configure`], [`dashboard::Dashboard`], [`telemetry`] |
+//! | read a `kubeflect.toml` | [`config::Config`] |
 //! | reflect a source of your own | [`Runtime::reflect_from`], [`api::ListerWatcher`] |
 //! | test without a cluster | [`embedded::ApiServer`], [`supervision::Faults`] |
 #![warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
@@ -33,12 +38,17 @@ pub mod api;
 pub mod cache;
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "config")]
+pub mod config;
+#[cfg(feature = "dashboard")]
+pub mod dashboard;
 #[cfg(feature = "embedded")]
 pub mod embedded;
 pub mod object;
 pub mod reflector;
 pub mod runtime;
 pub mod supervision;
+pub mod telemetry;
 
 pub use k8s_openapi;
 pub use kube_core;
@@ -54,3 +64,8 @@ pub use self::runtime::{Error, Result, Runtime, RuntimeOptions, Threads};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Those of the guide for newcomers run.
+#[cfg(doctest)]
+#[doc = include_str!("../MIGRATION.md")]
+struct Migration;

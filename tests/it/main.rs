@@ -10,7 +10,6 @@ mod faults_stream;
 mod kill;
 mod kinds;
 mod objects;
-mod program;
 mod proxy;
 #[path = "../cluster/questions.rs"]
 mod questions;

@@ -5,8 +5,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Modules from the ground up: each uses only those before it.
-const LAYERS: [&str; 8] =
-    ["object", "api", "cache", "supervision", "client", "reflector", "runtime", "embedded"];
+const LAYERS: [&str; 11] = [
+    "object",
+    "telemetry",
+    "api",
+    "cache",
+    "supervision",
+    "client",
+    "reflector",
+    "runtime",
+    "config",
+    "embedded",
+    "dashboard",
+];
+
+/// What the program is made of: above all of them, and outside of the library.
+const PROGRAM: [&str; 2] = ["main", "cli"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -16,7 +30,10 @@ fn root() -> &'static Path {
 fn modules_use_only_the_layers_below_them() {
     let mut violations = Vec::new();
     for (height, layer) in LAYERS.iter().enumerate() {
-        for path in rust_files(&root().join("src").join(layer)) {
+        let folder = root().join("src").join(layer);
+        let files =
+            if folder.is_dir() { rust_files(&folder) } else { vec![folder.with_extension("rs")] };
+        for path in files {
             for line in code(&path).lines() {
                 for used in line.split("crate::").skip(1) {
                     let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next();
@@ -36,7 +53,7 @@ fn every_module_has_its_layer() {
     let modules: BTreeSet<String> = fs::read_dir(root().join("src"))
         .unwrap()
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-        .filter(|name| name != "lib" && name != "main")
+        .filter(|name| name != "lib" && !PROGRAM.contains(&name.as_str()))
         .collect();
     assert_eq!(modules, LAYERS.map(str::to_owned).into());
 }
@@ -68,6 +85,30 @@ fn what_the_architecture_names_exists() {
     assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:?}");
 }
 
+/// In TROUBLESHOOTING.md, what is in a heading of the third level between backticks is a message, in which `…` stands for
+/// anything: its other parts stand in one text of the source, in this order.
+#[test]
+fn what_troubleshooting_explains_is_said() {
+    let texts = texts_of_the_source();
+    let mut unsaid = messages_explained();
+    unsaid.retain(|message| !texts.iter().any(|text| has_in_order(text, message)));
+    assert!(unsaid.is_empty(), "TROUBLESHOOTING.md explains what is not said: {unsaid:#?}");
+}
+
+#[test]
+fn every_answer_of_a_server_is_explained() {
+    let explained = messages_explained();
+    let source = code(&root().join("src/api/error.rs"));
+    let mut missing = Vec::new();
+    for declared in source.split("#[error(\"").skip(1) {
+        let begin = declared.split(['{', '"']).next().unwrap_or_default();
+        if !explained.iter().any(|message| message.starts_with(begin)) {
+            missing.push(begin);
+        }
+    }
+    assert!(missing.is_empty(), "TROUBLESHOOTING.md lacks {missing:?}");
+}
+
 #[test]
 fn nothing_is_ignored_or_left_to_do() {
     let mut found = Vec::new();
@@ -81,6 +122,37 @@ fn nothing_is_ignored_or_left_to_do() {
         }
     }
     assert!(found.is_empty(), "{found:?}");
+}
+
+fn messages_explained() -> Vec<String> {
+    let text = fs::read_to_string(root().join("TROUBLESHOOTING.md")).unwrap();
+    let headings = text.lines().filter(|line| line.starts_with("### "));
+    headings.flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+/// The lines of shipped code that hold a text, each text on one line and without escapes.
+fn texts_of_the_source() -> Vec<String> {
+    let is_test = |path: &PathBuf| {
+        path.strip_prefix(root()).is_ok_and(|path| path.to_string_lossy().contains("test"))
+    };
+    let files = rust_files(&root().join("src")).into_iter().filter(|path| !is_test(path));
+    let whole: String = files.map(|path| code(&path)).collect();
+    let mut parts = whole.split("\\\n");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let joined = parts.fold(first, |joined, part| joined + part.trim_start());
+    let lines = joined.lines().filter(|line| line.contains('"'));
+    lines.map(|line| line.replace("\\\"", "\"")).collect()
+}
+
+fn has_in_order(text: &str, message: &str) -> bool {
+    let mut rest = text;
+    message.split('…').all(|part| match rest.find(part) {
+        Some(at) => {
+            rest = &rest[at + part.len()..];
+            true
+        }
+        None => false,
+    })
 }
 
 fn declares(source: &str, word: &str, name: &str) -> bool {
