@@ -179,6 +179,20 @@ impl<K: Resource> DeltaFifo<K> {
         self.push(delta);
     }
 
+    /// Hands changes of distinct objects that a list made known to `process`, as if they had been queued and had left the
+    /// queue at once. To be used while nothing waits.
+    pub fn pass_listed<R>(
+        &mut self,
+        deltas: Deltas<K>,
+        process: impl FnOnce(Popped<K>, Position) -> R,
+    ) -> R {
+        debug_assert!(self.is_empty(), "what waits comes first");
+        let (position, count) = (self.position(), deltas.len());
+        let result = process(Popped::Deltas(deltas), position);
+        self.gone_through(count);
+        result
+    }
+
     /// Queues every known object again, except those that wait already: they carry newer news.
     pub fn resync(&mut self, known: &Snapshot<K>) {
         match &mut self.queue {
@@ -210,10 +224,7 @@ impl<K: Resource> DeltaFifo<K> {
         most: usize,
         process: impl FnOnce(Popped<K>, Position) -> R,
     ) -> Option<R> {
-        let position = match self.initial_list {
-            InitialList::Drained => Position::Later,
-            InitialList::Awaited | InitialList::Draining { .. } => Position::InitialList,
-        };
+        let position = self.position();
         let (popped, count) = match &mut self.queue {
             Queue::PerObject(queue) => (Popped::Deltas(queue.pop()?), 1),
             Queue::InOrder(queue) => {
@@ -225,10 +236,21 @@ impl<K: Resource> DeltaFifo<K> {
             }
         };
         let result = process(popped, position);
+        self.gone_through(count);
+        Some(result)
+    }
+
+    fn position(&self) -> Position {
+        match self.initial_list {
+            InitialList::Drained => Position::Later,
+            InitialList::Awaited | InitialList::Draining { .. } => Position::InitialList,
+        }
+    }
+
+    fn gone_through(&mut self, count: usize) {
         if let InitialList::Draining { remaining } = self.initial_list {
             self.initial_list = InitialList::after(remaining.saturating_sub(count));
         }
-        Some(result)
     }
 
     /// Whether the first list has gone through entirely. Never turns false again.

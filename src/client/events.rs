@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::answer::status_in;
 use super::frames::{Attempt, Frames};
 use super::item::Reading;
+use super::slice::Slice;
 use super::transport::BodyStream;
 use crate::api::{ApiError, Status, WatchEvent, WatchStream};
 use crate::object::json::{Members, text};
@@ -18,29 +19,44 @@ pub(super) fn read_events<K: Resource>(
     reading: Reading<K>,
     cap: usize,
 ) -> WatchStream<K> {
-    let state = Some((body, Frames::new(cap), reading));
-    stream::unfold(state, |state| async move {
-        let (mut body, mut frames, mut reading) = state?;
+    let events = Events { body, frames: Frames::new(cap), reading, slice: Slice::begin() };
+    stream::unfold(Some(events), |events| async move {
+        let mut events = events?;
+        let event = events.next().await?;
+        let rest = event.is_ok().then_some(events);
+        Some((event, rest))
+    })
+    .boxed_local()
+}
+
+struct Events<K> {
+    body: BodyStream,
+    frames: Frames,
+    reading: Reading<K>,
+    slice: Slice,
+}
+
+impl<K: Resource> Events<K> {
+    async fn next(&mut self) -> Option<Result<WatchEvent<K>, ApiError>> {
         loop {
-            match frames.next(|bytes| read_event(bytes, &reading)) {
+            match self.frames.next(|bytes| read_event(bytes, &self.reading)) {
                 Some(Ok(event)) => {
                     if let Ok(WatchEvent::Bookmark { ends_initial_events: true, .. }) = event {
                         // What comes now has changed.
-                        (reading.known, reading.room) = (None, None);
+                        (self.reading.known, self.reading.room) = (None, None);
                     }
-                    let state = event.is_ok().then_some((body, frames, reading));
-                    return Some((event, state));
+                    self.slice.count().await;
+                    return Some(event);
                 }
-                Some(Err(error)) => return Some((Err(error), None)),
+                Some(Err(error)) => return Some(Err(error)),
                 None => {}
             }
-            match body.next().await? {
-                Ok(chunk) => frames.push(&chunk),
-                Err(error) => return Some((Err(error), None)),
+            match self.body.next().await? {
+                Ok(chunk) => self.frames.push(&chunk),
+                Err(error) => return Some(Err(error)),
             }
         }
-    })
-    .boxed_local()
+    }
 }
 
 /// Reads the event that the bytes begin with.

@@ -71,6 +71,9 @@ impl Frames {
                 Search::Between { follows_another } => {
                     let blank = rest.iter().position(|byte| !is_blank(*byte)).unwrap_or(rest.len());
                     let ends_no_lines = *follows_another && blank == 0;
+                    *follows_another = ends_no_lines;
+                    self.start += blank;
+                    self.scanned = self.start;
                     match rest.get(blank)? {
                         b'{' if ends_no_lines => {
                             self.search = Search::Value(ValueScan::beginning_with(b'{'));
@@ -78,8 +81,6 @@ impl Frames {
                         b'{' => self.search = Search::Line,
                         _ => return Some(Err(ApiError::malformed(NO_OBJECT))),
                     }
-                    self.start += blank;
-                    self.scanned = self.start;
                 }
                 Search::Line => {
                     let Some(length) = self.length_of_line() else { return self.wait() };
@@ -219,6 +220,19 @@ mod tests {
     #[test]
     fn half_a_frame_is_not_a_frame() {
         assert!(frames(r#"{"a":{"b":1}"#, 3).is_empty());
+    }
+
+    #[test]
+    fn what_stands_between_frames_is_not_kept() {
+        let mut frames = Frames::new(1024);
+        for _ in 0..10_000 {
+            frames.push(b"\n");
+            assert!(frames.next(value).is_none());
+        }
+        assert!(frames.buffer.capacity() < 1024, "{}", frames.buffer.capacity());
+        frames.push(b"{\"a\":1}{\"b\":2}");
+        assert_eq!(frames.next(value).unwrap().unwrap(), "{\"a\":1}");
+        assert_eq!(frames.next(value).unwrap().unwrap(), "{\"b\":2}");
     }
 
     #[test]

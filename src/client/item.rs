@@ -69,6 +69,9 @@ impl<K: Resource> Reading<K> {
         let known = self.known.as_ref()?;
         let (uid, version) =
             (head.metadata.uid.as_deref()?, head.metadata.resource_version.as_deref()?);
+        if uid.is_empty() || version.is_empty() {
+            return None;
+        }
         let cached = known.cached(key)?;
         (cached.uid() == Some(uid) && cached.resource_version() == Some(version)).then_some(cached)
     }
@@ -146,6 +149,11 @@ mod tests {
             Item::Object(same) => assert!(Arc::ptr_eq(&same, &cached)),
             Item::Undecodable(report) => panic!("{report}"),
         }
+        let nothing = r#"{"metadata":{"name":"a","uid":"","resourceVersion":""},"spec":"read"}"#;
+        let anonymous = r#"{"metadata":{"name":"a","uid":"","resourceVersion":""}}"#;
+        let anonymous = Arc::new(Pod::decode(anonymous.as_bytes(), &Pod::static_kind()).unwrap());
+        let item = self::reading(Some(Rc::new(One(anonymous)))).item(nothing.as_bytes());
+        assert!(matches!(item, Item::Undecodable(_)), "who does not say so is not the same");
         for other in [json("a", "u", "8"), json("a", "v", "7"), json("b", "u", "7")] {
             assert!(matches!(reading.item(other.as_bytes()), Item::Undecodable(_)), "{other}");
         }

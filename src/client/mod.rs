@@ -21,6 +21,7 @@ mod page;
 mod path;
 mod purpose;
 mod resolve;
+mod slice;
 mod source;
 mod source_options;
 mod transport;

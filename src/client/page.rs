@@ -1,19 +1,15 @@
-use std::time::Duration;
-
 use futures::StreamExt as _;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
 use super::item::Reading;
 use super::list::{Found, ListDecoder, ListLimits, ListProblem};
+use super::slice::Slice;
 use super::transport::BodyStream;
 use super::{SourceOptions, beginning};
 use crate::api::{ApiError, Item, ListPage};
 use crate::object::{Kind, Resource, ResourceVersion};
 
-/// After so many objects, or so long, others get a turn.
-const SLICE_OBJECTS: usize = 256;
-const SLICE_TIME: Duration = Duration::from_millis(2);
 /// However large the chunks of a body are, no more than this of it is copied at once.
 const PIECE: usize = 64 << 10;
 
@@ -92,26 +88,6 @@ fn large_item<K>(beginning: &[u8], kind: &Kind, cap: usize) -> Result<Item<K>, A
 
 fn malformed(kind: &Kind, problem: &ListProblem) -> ApiError {
     ApiError::malformed(format!("the list of {kind} {problem}"))
-}
-
-/// Work since others had a turn.
-struct Slice {
-    objects: usize,
-    began: Instant,
-}
-
-impl Slice {
-    fn begin() -> Self {
-        Self { objects: 0, began: Instant::now() }
-    }
-
-    async fn count(&mut self) {
-        self.objects += 1;
-        if self.objects >= SLICE_OBJECTS || self.began.elapsed() >= SLICE_TIME {
-            tokio::task::yield_now().await;
-            *self = Self::begin();
-        }
-    }
 }
 
 #[cfg(test)]

@@ -155,6 +155,9 @@ impl<'a> ObjectJson<'a> {
     }
 
     fn last_applied(&self) -> Option<Range<usize>> {
+        if self.places.annotations.is_empty() {
+            return None;
+        }
         let mut members = Members::of(&self.json, self.places.annotations.start).ok()?;
         while let Ok(Some(member)) = members.next() {
             members.value().ok()?;
@@ -343,6 +346,15 @@ mod tests {
             expected["metadata"]["annotations"].as_object_mut().unwrap().remove(LAST_APPLIED);
             assert_eq!(pruned(Prune::LastApplied), expected);
         }
+    }
+
+    #[test]
+    fn what_only_has_the_name_of_what_is_pruned_is_kept() {
+        let kind = kind();
+        let json =
+            format!(r#"{{"metadata":{{"name":"a"}},"{LAST_APPLIED}":1,"managedFields":[]}}"#);
+        let object = ObjectJson::new(json.as_bytes(), &kind).unwrap().without(Prune::LastApplied);
+        assert_eq!(object.json(), json.as_bytes());
     }
 
     #[test]

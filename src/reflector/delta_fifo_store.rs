@@ -291,10 +291,15 @@ impl<K: Resource> DeltaFifoStore<K> {
         }
         let listed = self.listing;
         let (indexer, mut events) = (&mut self.indexer, Vec::new());
-        for delta in self.listed.drain(..SLICE.min(self.listed.len())) {
-            self.fifo.queue_listed(delta);
-        }
         let mut applied = 0;
+        let deltas = self.listed.drain(..SLICE.min(self.listed.len()));
+        if self.fifo.is_empty() {
+            applied = self.fifo.pass_listed(deltas.collect(), |popped, _| {
+                apply(popped, listed, indexer, &mut events)
+            });
+        } else {
+            deltas.for_each(|delta| self.fifo.queue_listed(delta));
+        }
         while applied < SLICE {
             let popped =
                 self.fifo.pop_batch(SLICE, |popped, _| apply(popped, listed, indexer, &mut events));

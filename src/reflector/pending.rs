@@ -7,12 +7,17 @@ use crate::object::{ObjectKey, Resource, is_same_object};
 
 /// Published together, fewer events than this are copied to be sent with others; more are sent as they are.
 const FEW: usize = 32;
+/// So many events are a part, where we make them.
+const PART: usize = 512;
 
 /// What one subscriber has not been told yet.
 ///
 /// Keeps every event while there are few. Beyond `at_most` it keeps one entry per object, which joins what the
 /// subscriber knows with what is true now, until all has been taken. Whatever was joined: a subscriber that applies
 /// what it takes knows what one that saw every event knows.
+///
+/// What was published at once to a subscriber that knew everything, as a list is, is kept as it came however much it is:
+/// there is nothing to join in it.
 #[derive(Debug)]
 pub(super) struct Pending<K: Resource> {
     waiting: Waiting<K>,
@@ -33,6 +38,8 @@ enum Waiting<K: Resource> {
 struct InOrder<K: Resource> {
     parts: VecDeque<ResourceEvents<K>>,
     len: usize,
+    /// How many of the first were published at once when nothing waited.
+    at_once: usize,
 }
 
 /// Each entry is in `order` under its own `place`, and `synced`, if set, is a place no entry has.
@@ -101,9 +108,24 @@ impl<K: Resource> Pending<K> {
         self.push(&vec![ResourceEvent::Synced].into());
     }
 
-    pub(super) fn push(&mut self, events: &ResourceEvents<K>) {
+    /// Takes all that one publication tells.
+    pub(super) fn push_all(&mut self, parts: &[ResourceEvents<K>]) {
         match &mut self.waiting {
-            Waiting::InOrder(waiting) if waiting.len + events.len() <= self.at_most => {
+            Waiting::InOrder(waiting) if waiting.parts.is_empty() => {
+                parts.iter().for_each(|part| waiting.push(part.clone()));
+                waiting.at_once = waiting.len;
+            }
+            Waiting::InOrder(_) | Waiting::PerObject(_) => {
+                parts.iter().for_each(|part| self.push(part));
+            }
+        }
+    }
+
+    fn push(&mut self, events: &ResourceEvents<K>) {
+        match &mut self.waiting {
+            Waiting::InOrder(waiting)
+                if waiting.len - waiting.at_once + events.len() <= self.at_most =>
+            {
                 waiting.push(events.clone());
             }
             Waiting::InOrder(_) | Waiting::PerObject(_) => {
@@ -118,9 +140,15 @@ impl<K: Resource> Pending<K> {
     ///
     /// May be told of a difference that is pending already, wholly or in part: after a crash nobody knows.
     pub(super) fn rebase(&mut self, differences: &[Difference<K>], cause: Cause) {
+        let entries = differences.iter().filter_map(|difference| Entry::of(difference, cause));
+        if self.is_empty() {
+            let events = entries.flat_map(Entry::events).collect();
+            self.push_all(&ResourceEvents::in_parts(events, PART));
+            return;
+        }
         let objects = self.join();
-        for difference in differences {
-            objects.lead_to(difference, cause);
+        for Entry { known, now, cause, .. } in entries {
+            objects.set(known, now, cause);
         }
     }
 
@@ -155,7 +183,7 @@ impl<K: Resource> Pending<K> {
 
 impl<K: Resource> Default for InOrder<K> {
     fn default() -> Self {
-        Self { parts: VecDeque::new(), len: 0 }
+        Self { parts: VecDeque::new(), len: 0, at_once: 0 }
     }
 }
 
@@ -177,6 +205,7 @@ impl<K: Resource> InOrder<K> {
             Some(first) => self.take_with(first, most),
         };
         self.len -= taken.len();
+        self.at_once = self.at_once.saturating_sub(taken.len());
         taken
     }
 
@@ -257,23 +286,6 @@ impl<K: Resource> PerObject<K> {
         true
     }
 
-    fn lead_to(&mut self, difference: &Difference<K>, cause: Cause) {
-        let known = match &difference.old {
-            Some(old) => Known::State(Arc::clone(old)),
-            None => Known::Nothing,
-        };
-        match (&difference.new, &difference.old) {
-            (Some(new), _) => {
-                self.set(known, Now::Cached(Arc::clone(new)), cause);
-            }
-            (None, Some(old)) => {
-                self.set(known, Now::Gone { last_known: Arc::clone(old) }, cause);
-            }
-            // Neither here nor there: but it may be pending as having come.
-            (None, None) => {}
-        }
-    }
-
     fn take(&mut self, most: usize) -> Vec<ResourceEvent<K>> {
         let mut taken = Vec::new();
         while taken.len() < most {
@@ -306,6 +318,30 @@ impl<K: Resource> PerObject<K> {
 }
 
 impl<K: Resource> Entry<K> {
+    /// Leads to the newer state; none where it is in neither, though it may be pending as having come.
+    fn of(difference: &Difference<K>, cause: Cause) -> Option<Self> {
+        let known = match &difference.old {
+            Some(old) => Known::State(Arc::clone(old)),
+            None => Known::Nothing,
+        };
+        let now = match (&difference.new, &difference.old) {
+            (Some(new), _) => Now::Cached(Arc::clone(new)),
+            (None, Some(old)) => Now::Gone { last_known: Arc::clone(old) },
+            (None, None) => return None,
+        };
+        Some(Self { place: 0, known, now, cause })
+    }
+
+    /// All there is to tell.
+    fn events(self) -> impl Iterator<Item = ResourceEvent<K>> {
+        let mut left = Some(self);
+        std::iter::from_fn(move || {
+            let (event, rest) = left.take()?.tell();
+            left = rest;
+            event
+        })
+    }
+
     /// What to tell first, and what is left to tell then.
     fn tell(self) -> (Option<ResourceEvent<K>>, Option<Self>) {
         let Self { place, known, now, cause } = self;

@@ -235,7 +235,13 @@ impl Play {
 
     fn check_length(&self) {
         let keys: BTreeSet<_> = self.told.keys().chain(self.world.now.keys()).collect();
-        assert!(self.pending.len() <= keys.len().max(self.pending.at_most));
+        match &self.pending.waiting {
+            Waiting::InOrder(events) => {
+                assert!(events.len <= events.at_once + self.pending.at_most);
+                assert!(events.at_once <= 2 * keys.len(), "went, and came as another one");
+            }
+            Waiting::PerObject(objects) => assert!(objects.entries.len() <= keys.len()),
+        }
         if let Waiting::PerObject(objects) = &self.pending.waiting {
             let places = objects.entries.iter().map(|(key, entry)| (entry.place, key.clone()));
             assert_eq!(places.collect::<BTreeMap<_, _>>(), objects.order);
@@ -492,4 +498,50 @@ fn once_all_is_taken_events_are_kept_in_order_again() {
     push(&mut pending, updated(5, 6, Cause::Watch));
     push(&mut pending, updated(6, 7, Cause::Watch));
     assert_eq!((pending.len(), pending.coalesced()), (2, 3));
+}
+
+#[test]
+fn a_list_is_kept_as_it_came_however_long_it_is() {
+    let mut pending = Pending::new(2);
+    let named = |name: u64, version| {
+        Arc::new(Thing { name: name.to_string(), uid: "u".to_owned(), version })
+    };
+    let added = |name| ResourceEvent::Added { object: named(name, 1), cause: Cause::InitialList };
+    let list: [ResourceEvents<Thing>; 2] = [
+        (0..40).map(added).collect::<Vec<_>>().into(),
+        (40..50).map(added).collect::<Vec<_>>().into(),
+    ];
+    pending.push_all(&list);
+    assert!(std::ptr::eq(&*pending.take(40), &*list[0]), "it is the very same");
+    let mut change = |version: u64| {
+        let (old, new) = (named(49, version), named(49, version + 1));
+        push(&mut pending, ResourceEvent::Updated { old, new, cause: Cause::Watch });
+        (pending.len(), pending.coalesced())
+    };
+    assert_eq!([change(1), change(2)], [(11, 0), (12, 0)], "few changes wait behind it");
+    assert_eq!(change(3), (10, 3), "more are joined with it");
+    let told = pending.take(usize::MAX);
+    assert_eq!(written(&told[9]), "added 49 (InitialList) u@4");
+}
+
+#[test]
+fn who_joins_late_is_told_all_in_order() {
+    let mut pending = Pending::new(1);
+    let difference = |old: Option<u64>, new: Option<u64>| Difference {
+        key: ObjectKey::cluster_scoped("thing"),
+        old: old.map(thing),
+        new: new.map(thing),
+    };
+    let differences =
+        [difference(None, Some(1)), difference(Some(1), Some(2)), difference(Some(2), None)];
+    pending.rebase(&differences, Cause::InitialList);
+    let told: Vec<_> = pending.take(9).iter().map(written).collect();
+    assert_eq!(
+        told,
+        [
+            "added thing (InitialList) u@1",
+            "updated thing (InitialList) u@1->u@2",
+            "deleted thing (InitialList) u@2"
+        ]
+    );
 }

@@ -220,7 +220,7 @@ impl<K: Resource> Subscriber<K> {
             let told = backlog.told.generation();
             // A resync has events, but leads nowhere else.
             if told == publish.before {
-                events.iter().for_each(|part| backlog.pending.push(part));
+                backlog.pending.push_all(events);
                 backlog.told = Arc::clone(&publish.after);
             } else if told < publish.after.generation() {
                 backlog.rebase(&publish.after);

@@ -16,11 +16,13 @@ const FEW: usize = 16 << 10;
 pub(super) struct Buffered {
     tcp: TcpStream,
     received: BytesMut,
+    /// So much came with the last look.
+    came: usize,
 }
 
 impl Buffered {
     pub(super) fn new(tcp: TcpStream) -> Self {
-        Self { tcp, received: BytesMut::new() }
+        Self { tcp, received: BytesMut::new(), came: 0 }
     }
 
     pub(super) fn tcp(&self) -> &TcpStream {
@@ -35,10 +37,11 @@ impl Buffered {
     }
 
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { tcp, received } = self;
+        let Self { tcp, received, came } = self;
         received.reserve(AT_ONCE);
         let mut read = std::pin::pin!(tcp.read_buf(received));
         let read = read.as_mut().poll(context);
+        *came = received.len();
         if read.is_pending() {
             *received = BytesMut::new();
         }
@@ -56,10 +59,9 @@ impl AsyncRead for Buffered {
             ready!(self.poll_fill(context))?;
         }
         let length = self.received.len().min(buffer.remaining());
-        let came_alone = self.received.len() < FEW;
         buffer.put_slice(&self.received[..length]);
         self.received.advance(length);
-        if self.received.is_empty() && came_alone {
+        if self.received.is_empty() && self.came < FEW {
             self.received = BytesMut::new();
         }
         Poll::Ready(Ok(()))

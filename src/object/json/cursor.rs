@@ -164,7 +164,7 @@ fn length_of_value(first: u8, bytes: &[u8]) -> Result<usize, Unread> {
 
 /// How many bytes come before a quote, a backslash or what may not be in a text.
 #[inline]
-fn plain_length(bytes: &[u8]) -> usize {
+pub(super) fn plain_length(bytes: &[u8]) -> usize {
     const LANE: usize = 16;
     let mut at = 0;
     while let Some(lane) = bytes[at..].first_chunk::<LANE>() {

@@ -1,8 +1,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::memchr2;
-
+use super::cursor::plain_length;
 use super::{Unfinished, ValueScan};
 
 /// Walks over the members of a JSON object, and passes over their values.
@@ -147,8 +146,7 @@ impl<'a> Members<'a> {
 #[inline]
 pub(crate) fn text(json: &[u8]) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    let is_plain = memchr2(b'\\', b'"', inner).is_none() && inner.iter().all(|byte| *byte >= b' ');
-    if is_plain {
+    if plain_length(inner) == inner.len() {
         return std::str::from_utf8(inner).ok().map(Cow::Borrowed);
     }
     serde_json::from_slice(json).ok().map(Cow::Owned)
