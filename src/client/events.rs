@@ -52,7 +52,7 @@ impl<K: Resource> Events<K> {
                 None => {}
             }
             match self.body.next().await? {
-                Ok(chunk) => self.frames.push(&chunk),
+                Ok(chunk) => self.frames.push(chunk),
                 Err(error) => return Some(Err(error)),
             }
         }

@@ -1,3 +1,6 @@
+use std::ops::Deref;
+
+use bytes::Bytes;
 use memchr::memchr;
 
 use crate::api::ApiError;
@@ -9,7 +12,7 @@ use crate::object::json::{Unfinished, ValueScan};
 /// end each with a line, which is found at once: only where that is not the end of a value are brackets counted.
 #[derive(Debug)]
 pub(super) struct Frames {
-    buffer: Vec<u8>,
+    buffer: Buffer,
     /// What comes before in `buffer` was taken out.
     start: usize,
     /// How far `buffer` was looked at.
@@ -17,6 +20,15 @@ pub(super) struct Frames {
     search: Search,
     /// No frame may be larger.
     cap: usize,
+}
+
+/// Bytes of which frames are made.
+#[derive(Debug)]
+enum Buffer {
+    /// A piece as it came. Servers send an event as a piece, and then it need not be copied.
+    Piece(Bytes),
+    /// The rest of a piece, and what came after it.
+    Joined(Vec<u8>),
 }
 
 /// How the end of a frame is looked for.
@@ -39,23 +51,25 @@ pub(super) enum Attempt<T> {
     Failed(T),
 }
 
-/// A buffer that one large frame made larger is not kept.
-const KEPT: usize = 1 << 20;
-
 impl Frames {
     pub(super) fn new(cap: usize) -> Self {
         let search = Search::Between { follows_another: false };
-        Self { buffer: Vec::new(), start: 0, scanned: 0, search, cap }
+        Self { buffer: Buffer::Piece(Bytes::new()), start: 0, scanned: 0, search, cap }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.buffer.drain(..self.start);
+    pub(super) fn push(&mut self, piece: Bytes) {
+        match &mut self.buffer {
+            buffer if self.start == buffer.len() => *buffer = Buffer::Piece(piece),
+            Buffer::Piece(before) => {
+                self.buffer = Buffer::Joined([&before[self.start..], &piece].concat());
+            }
+            Buffer::Joined(buffer) => {
+                buffer.drain(..self.start);
+                buffer.extend_from_slice(&piece);
+            }
+        }
         self.scanned -= self.start;
         self.start = 0;
-        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
-            self.buffer = Vec::new();
-        }
-        self.buffer.extend_from_slice(bytes);
     }
 
     /// What `read` makes of the next whole frame; none until more bytes come.
@@ -138,6 +152,17 @@ impl Frames {
     }
 }
 
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Piece(bytes) => bytes,
+            Self::Joined(bytes) => bytes,
+        }
+    }
+}
+
 const NO_OBJECT: &str = "the watch stream holds something that is not a JSON object";
 
 /// White space, or a byte order mark.
@@ -170,7 +195,7 @@ mod tests {
         let mut frames = Frames::new(1024);
         let mut found = Vec::new();
         for piece in text.as_bytes().chunks(size) {
-            frames.push(piece);
+            frames.push(Bytes::copy_from_slice(piece));
             while let Some(frame) = frames.next(value) {
                 match frame {
                     Ok(frame) => found.push(frame),
@@ -226,11 +251,11 @@ mod tests {
     fn what_stands_between_frames_is_not_kept() {
         let mut frames = Frames::new(1024);
         for _ in 0..10_000 {
-            frames.push(b"\n");
+            frames.push(Bytes::from_static(b"\n"));
             assert!(frames.next(value).is_none());
+            assert!(frames.buffer.len() <= 1);
         }
-        assert!(frames.buffer.capacity() < 1024, "{}", frames.buffer.capacity());
-        frames.push(b"{\"a\":1}{\"b\":2}");
+        frames.push(Bytes::from_static(b"{\"a\":1}{\"b\":2}"));
         assert_eq!(frames.next(value).unwrap().unwrap(), "{\"a\":1}");
         assert_eq!(frames.next(value).unwrap().unwrap(), "{\"b\":2}");
     }

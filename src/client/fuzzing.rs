@@ -37,7 +37,7 @@ fn cut(bytes: &[u8], size: usize) -> (Vec<Vec<u8>>, bool) {
     let mut frames = Frames::new(CAP);
     let mut found = Vec::new();
     for piece in bytes.chunks(size.max(1)) {
-        frames.push(piece);
+        frames.push(bytes::Bytes::copy_from_slice(piece));
         while let Some(frame) = frames.next(object) {
             match frame {
                 Ok(Some(frame)) => found.push(frame),

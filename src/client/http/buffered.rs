@@ -7,7 +7,7 @@ use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 
 /// So much is read from a socket at once. awc asks for 8 KiB at a time: a list would be ten thousand system calls.
-const AT_ONCE: usize = 64 << 10;
+const AT_ONCE: usize = 256 << 10;
 /// What is less than this came alone, and the next will too: no buffer is kept for it.
 const FEW: usize = 16 << 10;
 
