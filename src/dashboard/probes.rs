@@ -39,7 +39,9 @@ fn line(status: &ReflectorStatus) -> String {
         (false, _, None) => ("-", status.phase.to_string()),
     };
     let namespace = status.selection.namespace.iter().map(|name| format!(" in {name}"));
-    let line = format!("[{sign}] {}{}: {state}", status.kind, namespace.collect::<String>());
+    let name = status.name.as_ref().filter(|name| ***name != *status.kind.to_string());
+    let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+    let line = format!("[{sign}] {name}{}{}: {state}", status.kind, namespace.collect::<String>());
     // What a server says may hold anything, but here one line is one reflector.
     format!("{}\n", line.replace(char::is_control, " "))
 }

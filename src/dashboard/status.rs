@@ -40,6 +40,7 @@ fn reflector(status: &ReflectorStatus, clock: Clock) -> Value {
     let quarantined = status.quarantined.objects.iter();
     json!({
         "id": status.id,
+        "name": status.name.as_deref(),
         "resource": status.kind.to_string(),
         "apiVersion": status.kind.api_version(),
         "kind": status.kind.kind,
@@ -187,7 +188,7 @@ fn subscriber(subscriber: &SubscriberStatus) -> Value {
     };
     json!({
         "id": subscriber.id,
-        "name": subscriber.name,
+        "name": subscriber.name.as_deref(),
         "policy": policy,
         "atMost": at_most,
         "pending": subscriber.pending,

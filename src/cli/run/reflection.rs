@@ -24,7 +24,8 @@ pub(super) struct Reflection {
     task: JoinHandle<()>,
 }
 
-type Sinks = BTreeMap<String, Arc<Sink>>;
+/// By name.
+pub(super) type Sinks = BTreeMap<String, Arc<Sink>>;
 
 /// What sinks have not taken by then they are not told any more.
 const GRACE: Duration = Duration::from_secs(5);
@@ -92,7 +93,7 @@ impl Reflecting {
             kind = self.kind() => kind,
             () = ended => return,
         };
-        let options = options_of(&self.settings, value_of);
+        let options = options_of(&self.settings, value_of).name(&*self.name);
         let reflector = match self.world.runtime.reflect_kind::<K>(kind, options).await {
             Ok(reflector) => reflector,
             Err(error) => {
@@ -155,7 +156,7 @@ impl Reflecting {
             }
             for (name, sink) in wanted {
                 if let Entry::Vacant(place) = told.entry(name) {
-                    let subscription = sink.join(&self.name, reflector).await;
+                    let subscription = sink.join(place.key(), &self.name, reflector).await;
                     place.insert((sink, subscription));
                 }
             }

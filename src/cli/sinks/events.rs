@@ -216,7 +216,8 @@ impl<K: Shown> Offered for Offer<K> {
             let (sender, receiver) = mpsc::channel(1);
             let writer = ToClient(sender).start().recipient();
             let teller = Teller::new(self.reflector.kind().clone(), Format::Json, writer).start();
-            let subscribed = self.reflector.subscribe_batches(teller, self.options).await.ok()?;
+            let subscribed =
+                self.reflector.subscribe_batches(teller, self.options.clone()).await.ok()?;
             let listening = Listening { receiver, _client: client, _ends: Ends(Some(subscribed)) };
             Some(stream::unfold(listening, Listening::next).boxed_local())
         })

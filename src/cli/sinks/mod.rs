@@ -111,10 +111,11 @@ impl Sink {
     /// Has it told of every object and every change of a reflector; none for a sink that waits to be asked.
     pub(crate) async fn join<K: Shown>(
         &self,
+        own_name: &str,
         name: &str,
         reflector: &Reflector<K>,
     ) -> Option<Subscription<K>> {
-        let options = SubscribeOptions::default().delivery(self.delivery());
+        let options = SubscribeOptions::default().delivery(self.delivery()).name(own_name);
         match &self.kind {
             Kind::Events(server) => {
                 server.offer(name, reflector.clone(), options);

@@ -49,7 +49,8 @@ function newCard(reflector) {
   };
   const spark = drawing("svg", { class: "spark", viewBox: "0 0 120 24", preserveAspectRatio: "none", role: "img", "aria-label": "changes per second, the last minute" }, parts.area, parts.line);
   const { namespace, labels, fields } = reflector.selection;
-  const scope = [namespace && `in ${namespace}`, labels, fields].filter(Boolean).join(" · ");
+  const called = reflector.name === reflector.resource ? null : reflector.name;
+  const scope = [called, namespace && `in ${namespace}`, labels, fields].filter(Boolean).join(" · ");
   const figure = (label, node) => element("div", { class: "figure" }, element("span", { class: "label" }, label), node);
   const root = element("details", { class: "reflector", "data-resource": reflector.resource },
     element("summary", {},
