@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use kubeflect::Runtime;
 use kubeflect::client::HttpCluster;
-use kubeflect::config::{Config, ReflectorSettings};
+use kubeflect::config::{Config, ReflectorSettings, SinkSettings};
 use kubeflect::reflector::Freshness;
 
 use super::page::Shower;
-use super::reflection::Reflection;
+use super::reflection::{Reflection, Sinks};
 use crate::cli::failure::Failure;
 use crate::cli::screen::Screen;
 use crate::cli::sinks::Sink;
@@ -18,7 +18,7 @@ pub(super) struct Reflections {
     world: World,
     /// The configuration in force; none before the first.
     config: Option<Config>,
-    sinks: BTreeMap<String, Arc<Sink>>,
+    sinks: Sinks,
     reflections: BTreeMap<String, Reflection>,
     /// How many changes had been told a second ago.
     told: u64,
@@ -94,32 +94,56 @@ impl Reflections {
     }
 
     /// The sinks of a configuration: those that stay as they are, and new ones.
-    async fn sinks_for(&self, config: &Config) -> Result<BTreeMap<String, Arc<Sink>>, Failure> {
-        let (mut sinks, mut started) = (BTreeMap::new(), Vec::new());
-        for (name, settings) in &config.sinks {
-            let running = self.sinks.get(name).filter(|sink| sink.settings() == settings);
-            if let Some(sink) = running {
-                sinks.insert(name.clone(), Arc::clone(sink));
-                continue;
-            }
-            for sink in self.sinks.values().filter(|sink| sink.is_in_the_way_of(settings)) {
-                sink.stop().await;
+    async fn sinks_for(&mut self, config: &Config) -> Result<Sinks, Failure> {
+        let is_running = |(name, settings): &(&String, &SinkSettings)| {
+            self.sinks.get(*name).is_some_and(|sink| sink.settings() == *settings)
+        };
+        let (kept, new): (Vec<_>, Vec<_>) = config.sinks.iter().partition(is_running);
+        let is_in_the_way = |settings: &SinkSettings| {
+            self.sinks.values().any(|sink| sink.is_in_the_way_of(settings))
+        };
+        // Those that need another one stopped come last, when nothing else can go wrong.
+        let (last, first): (Vec<_>, Vec<_>) =
+            new.into_iter().partition(|(_, settings)| is_in_the_way(settings));
+        let (mut started, mut stopped) = (Sinks::new(), Vec::new());
+        for (name, settings) in first.into_iter().chain(last) {
+            for (name, sink) in &self.sinks {
+                if sink.is_in_the_way_of(settings) {
+                    sink.stop().await;
+                    stopped.push(name.clone());
+                }
             }
             match Sink::start(settings.clone(), &self.world.screen).await {
-                Ok(sink) => {
-                    let sink = Arc::new(sink);
-                    started.push(Arc::clone(&sink));
-                    sinks.insert(name.clone(), sink);
-                }
+                Ok(sink) => drop(started.insert(name.clone(), Arc::new(sink))),
                 Err(failure) => {
-                    for sink in started {
+                    for sink in started.values() {
                         sink.stop().await;
                     }
+                    self.start_again(&stopped).await;
                     return Err(failure);
                 }
             }
         }
-        Ok(sinks)
+        started.extend(
+            kept.into_iter().map(|(name, _)| (name.clone(), Arc::clone(&self.sinks[name]))),
+        );
+        Ok(started)
+    }
+
+    /// Starts sinks again that were stopped for others that can not be. One that can not be started either is gone
+    /// until the next configuration.
+    async fn start_again(&mut self, stopped: &[String]) {
+        for name in stopped {
+            let Some(sink) = self.sinks.remove(name) else { continue };
+            match Sink::start(sink.settings().clone(), &self.world.screen).await {
+                Ok(sink) => drop(self.sinks.insert(name.clone(), Arc::new(sink))),
+                Err(failure) => self.world.screen.note(&format!("kubeflect: {name}: {failure}")),
+            }
+        }
+        for reflection in self.reflections.values_mut() {
+            let settings = reflection.settings().clone();
+            reflection.tell(&settings, chosen(&self.sinks, &settings));
+        }
     }
 
     fn check_what_needs_a_restart(&self, config: &Config) -> Result<(), Failure> {
@@ -178,10 +202,7 @@ impl Reflections {
 }
 
 /// The sinks that a reflector tells, by name.
-fn chosen(
-    sinks: &BTreeMap<String, Arc<Sink>>,
-    settings: &ReflectorSettings,
-) -> BTreeMap<String, Arc<Sink>> {
+fn chosen(sinks: &Sinks, settings: &ReflectorSettings) -> Sinks {
     let named = settings.sinks.iter().filter_map(|name| sinks.get_key_value(name));
     named.map(|(name, sink)| (name.clone(), Arc::clone(sink))).collect()
 }
