@@ -95,7 +95,12 @@ impl Config {
                         (name, settings)
                     })
                     .collect(),
-                None => default.reflectors,
+                None => {
+                    let mut reflectors = default.reflectors;
+                    let all = || sinks.keys().cloned().collect();
+                    reflectors.values_mut().for_each(|reflector| reflector.sinks = all());
+                    reflectors
+                }
             };
             let config = Self {
                 cluster: ClusterSettings::read(&root.section("cluster")),

@@ -134,7 +134,9 @@ impl ReflectorSettings {
             names => format!("write a list with any of \"{}\"", names.join("\", \"")),
         };
         let known = |name: &str| sinks.contains_key(name).then(|| name.to_owned());
-        self.sinks = section.list("sinks", &allowed, known).unwrap_or_default();
+        self.sinks = section
+            .list("sinks", &allowed, known)
+            .unwrap_or_else(|| sinks.keys().cloned().collect());
         self.sinks.sort();
         self.sinks.dedup();
     }

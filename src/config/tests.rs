@@ -95,6 +95,23 @@ fn settings_are_taken_as_they_are_meant() {
 }
 
 #[test]
+fn whoever_names_no_sink_tells_every_one_there_is() {
+    let sinks = |text: &str| -> Vec<String> {
+        let config = parse(text).unwrap();
+        let mut sinks: Vec<_> =
+            config.reflectors.into_values().map(|it| it.sinks.join(" ")).collect();
+        sinks.dedup();
+        sinks
+    };
+    assert_eq!(sinks("[reflectors.a]\nkind = 'pods'"), ["log"]);
+    assert_eq!(sinks("[sinks.lines]\ntype = 'json'"), ["lines"]);
+    let two = "[sinks.lines]\ntype = 'json'\n[sinks.stream]\ntype = 'events'\n";
+    assert_eq!(sinks(two), ["lines stream"]);
+    assert_eq!(sinks(&format!("{two}[reflectors.a]\nkind = 'pods'")), ["lines stream"]);
+    assert_eq!(sinks(&format!("{two}[reflectors.a]\nkind = 'pods'\nsinks = []")), [""]);
+}
+
+#[test]
 fn whatever_is_wrong_is_told_in_one_line_with_its_place_and_what_to_write() {
     for (text, expected) in [
         ("[page]\nlisten = 80", "k.toml:2: page.listen: found 80, write an address and a port"),
