@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::Args;
 use kubeflect::client::{Cluster as _, Discovery};
 use kubeflect::embedded::ApiServer;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::failure::Failure;
 use super::objects::Population;
 use super::screen::Screen;
+use super::signals::Signals;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,6 +78,7 @@ pub(crate) async fn serve(
     arguments: ApiServerArguments,
     screen: &Arc<Screen>,
 ) -> Result<(), Failure> {
+    let mut signals = Signals::listen()?;
     let (server, mut populations) = furnish(&arguments).await?;
     let serving = server.start_on(arguments.listen).await.map_err(|error| {
         Failure::new(format!(
@@ -108,12 +109,9 @@ pub(crate) async fn serve(
             populations[population].change();
         }
     };
-    let mut terminate = signal(SignalKind::terminate())
-        .map_err(|error| Failure::new(format!("can not listen for signals: {error}")))?;
     tokio::select! {
         () = churn => {}
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+        () = signals.received() => {}
     }
     serving.stop().await;
     Ok(())

@@ -9,6 +9,7 @@ mod line;
 mod objects;
 mod run;
 mod screen;
+mod signals;
 mod sinks;
 mod table;
 mod watch;

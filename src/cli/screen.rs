@@ -176,6 +176,11 @@ pub(crate) fn without_controls(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', " ")
 }
 
+/// The same for what has to stay in its line.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 struct Notes(std::sync::Arc<Screen>);
 
 impl Write for Notes {

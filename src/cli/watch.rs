@@ -20,7 +20,8 @@ use super::cluster::{ClusterArguments, resolve, try_resolve};
 use super::columns::{Columns, age};
 use super::failure::{Failure, chain};
 use super::line::{colour_of, event_name, object_of, push_json};
-use super::screen::Screen;
+use super::screen::{Screen, one_line};
+use super::signals::Signals;
 use super::table::Table;
 
 const EXAMPLES: &str = "\
@@ -94,9 +95,10 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Result<(), Failure> {
     let cluster = arguments.cluster.clone().connect()?;
     let asked = Asked::of(&arguments)?;
+    let mut signals = Signals::listen()?;
     let served = tokio::select! {
         served = find(&cluster, &asked.kind, arguments.once, screen) => served?,
-        _ = tokio::signal::ctrl_c() => return interrupted(arguments.once),
+        () = signals.received() => return interrupted(arguments.once),
     };
     if !served.can_be_watched() {
         return Err(Failure::new(format!("{} can not be watched, only asked for", served.kind)));
@@ -131,6 +133,8 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
             stopped?;
             return interrupted(arguments.once);
         }
+        // One that came before the runtime listened.
+        () = signals.received() => interrupted(arguments.once),
         closed = screen.closed() => {
             closed.map_err(|error| Failure::new(format!("can not write to stdout: {error}")))
         }
@@ -213,8 +217,8 @@ impl Asked {
 async fn first_problem(objects: &Reflector<DynamicObject>) -> String {
     match objects.synced().await {
         Err(NotSynced::NeedsHelp(condition)) => chain(&*condition),
-        Err(other) => chain(&other),
-        Ok(()) => std::future::pending().await,
+        // It is being stopped, and who stops it says how that ends.
+        Err(_) | Ok(()) => std::future::pending().await,
     }
 }
 
@@ -250,12 +254,13 @@ fn status_line(status: &ReflectorStatus, rate: u64) -> String {
 }
 
 /// Prints what it is told of one kind.
-#[allow(clippy::struct_excessive_bools, reason = "two columns, each of which is there or not")]
+#[allow(clippy::struct_excessive_bools, reason = "what is printed and what is not")]
 struct Printer {
     kind: Kind,
     format: Format,
-    /// Whether a row says what happened; a snapshot alone need not.
-    with_events: bool,
+    /// Whether the snapshot is all that is printed. Then a row need not say what happened.
+    once: bool,
+    is_done: bool,
     with_namespaces: bool,
     columns: Columns,
     /// The rows of the first snapshot, until all of them are there.
@@ -274,17 +279,27 @@ impl Handler<ResourceEvents<DynamicObject>> for Printer {
     type Result = ();
 
     fn handle(&mut self, events: ResourceEvents<DynamicObject>, _: &mut Context<Self>) {
+        if self.is_done {
+            return;
+        }
+        let synced = events.iter().position(|event| matches!(event, ResourceEvent::Synced));
+        // What comes behind the snapshot was not asked for.
+        self.is_done = self.once && synced.is_some();
+        let asked_for = match synced {
+            Some(synced) if self.once => &events[..=synced],
+            _ => &events[..],
+        };
         let mut lines = Vec::new();
-        for event in &events {
+        for event in asked_for {
             match self.format {
                 Format::Json => push_json(&mut lines, &self.kind, event),
                 Format::Name => self.push_name(&mut lines, event),
                 Format::Table => self.push_row(&mut lines, event),
             }
         }
-        self.printed.fetch_add(events.len() as u64, Ordering::Relaxed);
+        self.printed.fetch_add(asked_for.len() as u64, Ordering::Relaxed);
         self.screen.print(&lines);
-        if events.iter().any(|event| matches!(event, ResourceEvent::Synced)) {
+        if synced.is_some() {
             self.synced.notify_one();
         }
     }
@@ -295,7 +310,8 @@ impl Printer {
         Self {
             columns: Columns::of(kind),
             format: arguments.output,
-            with_events: !arguments.once,
+            once: arguments.once,
+            is_done: false,
             with_namespaces: arguments.all_namespaces && kind.scope != Scope::Cluster,
             first: Some(BTreeMap::new()),
             table: Table::new(&[], &[]),
@@ -313,7 +329,7 @@ impl Printer {
         if !self.kind.group.is_empty() {
             kind = format!("{kind}.{}", self.kind.group);
         }
-        lines.extend_from_slice(format!("{kind}/{}\n", key.name()).as_bytes());
+        lines.extend_from_slice(format!("{kind}/{}\n", one_line(key.name())).as_bytes());
     }
 
     fn push_row(&mut self, lines: &mut Vec<u8>, event: &ResourceEvent<DynamicObject>) {
@@ -330,7 +346,7 @@ impl Printer {
             (None, Some(row), _) => {
                 let screen = &self.screen;
                 let paint = |at: usize, cell: &str| match at {
-                    0 if self.with_events => screen.paint(colour, cell),
+                    0 if !self.once => screen.paint(colour, cell),
                     _ => cell.to_owned(),
                 };
                 lines.extend_from_slice(self.table.line(&row, paint).as_bytes());
@@ -348,10 +364,9 @@ impl Printer {
         }
         let titles = self.titles();
         // No event is longer, and there will be one.
-        let longest = self.with_events.then(|| vec!["UPDATED".to_owned()]);
+        let longest = (!self.once).then(|| vec!["UPDATED".to_owned()]);
         self.table = Table::new(&titles, rows.iter().chain(&longest));
-        for row in
-            std::iter::once(&titles).filter(|_| !rows.is_empty() || self.with_events).chain(&rows)
+        for row in std::iter::once(&titles).filter(|_| !rows.is_empty() || !self.once).chain(&rows)
         {
             lines.extend_from_slice(self.table.line(row, |_, cell| cell.to_owned()).as_bytes());
         }
@@ -378,7 +393,7 @@ impl Printer {
         age: String,
     ) -> Vec<String> {
         cells.insert(self.columns.before_age(), age);
-        let before = [(event, self.with_events), (namespace, self.with_namespaces), (name, true)];
+        let before = [(event, !self.once), (namespace, self.with_namespaces), (name, true)];
         let before = before.into_iter().filter(|(_, shown)| *shown);
         before.map(|(cell, _)| cell.to_owned()).chain(cells).collect()
     }

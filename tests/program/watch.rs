@@ -201,3 +201,92 @@ fn ctrl_c_ends_a_watch_whose_reader_has_stopped_reading() {
     eventually("the end", || program.try_wait().unwrap().is_some());
     assert_eq!(program.wait().unwrap().code(), Some(0));
 }
+
+/// Whoever may name objects would else get to write to the terminals of those who look at them.
+#[test]
+fn a_name_that_would_move_the_cursor_is_shown_as_text() {
+    let api = ApiServer::seeded(1);
+    api.apply(pod("good", 1)).unwrap();
+    let mut evil = pod("evil\u{1b}]0;pwned\u{7}\n\u{9b}2J", 1);
+    evil["metadata"]["uid"] = json!("evil");
+    evil["metadata"]["resourceVersion"] = json!("1");
+    let key = ObjectKey::new("default", "good");
+    api.corrupt(&Pod::static_kind(), &key, evil.to_string()).unwrap();
+    let served = Served::start(&api);
+    let is_text = |what: &str, bytes: &[u8]| {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let shown = || text.lines().filter(|line| line.contains("evil"));
+        assert_eq!(shown().count(), 1, "{what}: {text:?}");
+        assert!(shown().all(|line| !line.contains(char::is_control)), "{what}: {text:?}");
+    };
+    for format in ["table", "name", "json"] {
+        let once = ["watch", "pods", "--once", "-o", format, "--server", &served.url];
+        is_text(format, &output(&once).stdout);
+    }
+    let folder = Folder::new();
+    for sink in ["log", "json"] {
+        let file = folder.write("kubeflect.toml", &format!(
+            "[page]\nlisten = 'off'\n[sinks.out]\ntype = '{sink}'\n[reflectors.pods]\nkind = 'pods'\nsinks = ['out']\n",
+        ));
+        let program = Running::start(&["run", "--config", &file, "--server", &served.url]);
+        program.stdout.wait_for("evil");
+        is_text(sink, program.stdout.lines().join("\n").as_bytes());
+    }
+}
+
+#[test]
+fn once_prints_the_snapshot_and_nothing_after_it() {
+    let server = Running::start(&[
+        "api-server",
+        "--listen",
+        "127.0.0.1:0",
+        "--objects",
+        "pods=3000",
+        "--churn",
+        "2000/s",
+    ]);
+    let url = server.stdout.wait_for("http://");
+    let print = |format: &str| -> Vec<String> {
+        let once = output(&["watch", "pods", "-A", "--once", "-o", format, "--server", &url]);
+        String::from_utf8(once.stdout).unwrap().lines().map(str::to_owned).collect()
+    };
+    assert!(print("json").last().unwrap().contains("\"event\":\"SYNCED\""));
+    let mut names: Vec<String> = print("table")
+        .iter()
+        .map(|row| row.split_whitespace().nth(1).unwrap_or_default().to_owned())
+        .collect();
+    let printed = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), printed, "an object was printed twice");
+}
+
+#[test]
+fn a_signal_before_the_first_snapshot_is_no_failure() {
+    // One takes connections and says nothing, the other never comes to the end of the list.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nowhere = format!("http://{}", silent.local_addr().unwrap());
+    let api = ApiServer::demo_cluster(1);
+    api.hold_bookmarks(true);
+    let slow = Served::start(&api);
+    let mut held = Vec::new();
+    for url in [&nowhere, &slow.url] {
+        for (signal, once, code) in
+            [("-INT", true, 130), ("-TERM", true, 130), ("-INT", false, 0), ("-TERM", false, 0)]
+        {
+            let mut arguments = vec!["watch", "pods", "--server", url.as_str()];
+            arguments.extend(once.then_some("--once"));
+            let mut program = Running::start(&arguments);
+            if *url == nowhere {
+                held.push(silent.accept().unwrap());
+            } else {
+                eventually("a list to be asked for", || api.open_watches() > 0);
+            }
+            program.signal(signal);
+            assert_eq!(program.wait().code(), Some(code), "{signal} {once} {url}");
+            let said = program.stderr.lines();
+            assert!(!said.iter().any(|line| line.contains("stopped")), "{said:#?}");
+            eventually("the watch to be closed", || api.open_watches() == 0);
+        }
+    }
+}
