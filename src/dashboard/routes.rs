@@ -87,7 +87,7 @@ async fn events(dashboard: Data<Dashboard>, request: HttpRequest) -> HttpRespons
 }
 
 async fn status(dashboard: Data<Dashboard>) -> HttpResponse {
-    HttpResponse::Ok().json(dashboard.status(&dashboard.reflectors()))
+    HttpResponse::Ok().json(dashboard.status(&dashboard.known()))
 }
 
 async fn object(dashboard: Data<Dashboard>, request: HttpRequest) -> HttpResponse {

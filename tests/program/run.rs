@@ -1,4 +1,6 @@
-use crate::support::{Folder, Running};
+use kubeflect::embedded::ApiServer;
+
+use crate::support::{Folder, Running, Served, eventually, get};
 
 const ANY_PORT: &str = "127.0.0.1:0";
 
@@ -83,4 +85,63 @@ fn a_kind_that_is_not_there_is_waited_for() {
     let program = Running::start(&["run", "--config", &config, "--demo", "--listen", ANY_PORT]);
     program.stderr.wait_for("widgets: the server has no kind \"widgets\"; trying again");
     program.stdout.wait_for("synced     nodes");
+}
+
+fn page(program: &Running) -> String {
+    program.stderr.wait_for("page       ").split_whitespace().nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn what_is_not_reflected_yet_is_not_ready_and_says_why() {
+    let served = Served::start(&ApiServer::demo_cluster(1));
+    let folder = Folder::new();
+    let text = "[reflectors.gadgets]\nkind = 'gadgets'\n[reflectors.nodes]\nkind = 'nodes'\nnamespace = 'shop'\n\
+                [reflectors.pods]\nkind = 'pods'\n";
+    let file = folder.write("kubeflect.toml", text);
+    let run = |url: &str| {
+        Running::start(&["run", "--config", &file, "--listen", ANY_PORT, "--server", url])
+    };
+    let program = run(&served.url);
+    let url = page(&program);
+    eventually("each to be told with its reason", || {
+        let answer = get(&url, "/readyz");
+        let parts = [
+            "503 ",
+            "[+] pods: ok\n",
+            "[-] gadgets: the server has no kind \"gadgets\"\n",
+            "[-] nodes: can not reflect nodes: a Node is in no namespace",
+        ];
+        parts.iter().all(|part| answer.contains(part))
+    });
+    let status = get(&url, "/status.json");
+    assert!(
+        status.contains("\"pending\":[{\"name\":\"gadgets\",\"reason\":\"the server has"),
+        "{status}"
+    );
+    folder.write("kubeflect.toml", "[reflectors.pods]\nkind = 'pods'\n");
+    eventually("what is not asked for any more to be forgotten", || {
+        get(&url, "/readyz").ends_with("\r\n\r\n[+] pods: ok\nready\n")
+    });
+    let nobody = run("http://127.0.0.1:1");
+    let answer = get(&page(&nobody), "/readyz");
+    assert!(answer.contains("503 ") && answer.contains("[-] pods: "), "{answer}");
+}
+
+#[test]
+fn reflectors_and_sinks_are_shown_by_their_names() {
+    let folder = Folder::new();
+    let text = "[sinks.out]\ntype = 'log'\n[reflectors.web]\nkind = 'pods'\nlabels = 'app=web'\n\
+                [reflectors.all]\nkind = 'pods'\n";
+    let file = folder.write("kubeflect.toml", text);
+    let program = Running::start(&["run", "--config", &file, "--demo", "--listen", ANY_PORT]);
+    let url = page(&program);
+    eventually("both", || get(&url, "/readyz").contains("[+] web: pods: ok\n"));
+    let metrics = get(&url, "/metrics");
+    for part in
+        ["{resource=\"pods\",reflector=\"all\"}", ",reflector=\"web\",labels=", "name=\"out\""]
+    {
+        assert!(metrics.contains(part), "{part}: {metrics}");
+    }
+    let status = get(&url, "/status.json");
+    assert!(status.contains("\"name\":\"out\"") && status.contains("\"name\":\"web\""), "{status}");
 }

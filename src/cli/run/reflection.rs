@@ -89,19 +89,23 @@ impl Reflecting {
             // Nobody is left to end it if the sender is gone.
             sinks.wait_for(Option::is_none).await.map(drop).unwrap_or_default();
         };
+        let mut ended = std::pin::pin!(ended);
         let kind = tokio::select! {
             kind = self.kind() => kind,
-            () = ended => return,
+            () = &mut ended => return self.world.page.clear_pending(&self.name),
         };
         let options = options_of(&self.settings, value_of).name(&*self.name);
         let reflector = match self.world.runtime.reflect_kind::<K>(kind, options).await {
             Ok(reflector) => reflector,
             Err(error) => {
-                let name = &self.name;
-                self.world.screen.note(&format!("kubeflect: {name}: {}", chain(&error)));
-                return;
+                let (name, problem) = (&self.name, chain(&error));
+                self.world.screen.note(&format!("kubeflect: {name}: {problem}"));
+                self.world.page.set_pending(name, &problem);
+                ended.await;
+                return self.world.page.clear_pending(name);
             }
         };
+        self.world.page.clear_pending(&self.name);
         self.world.page.show(&reflector).await;
         self.tell_sinks(&reflector).await;
         reflector.stop(GRACE).await;
@@ -119,6 +123,7 @@ impl Reflecting {
             if problem != told {
                 let name = &self.name;
                 self.world.screen.note(&format!("kubeflect: {name}: {problem}; trying again"));
+                self.world.page.set_pending(name, &problem);
                 told = problem;
             }
             tokio::time::sleep(RETRY).await;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use kubeflect::Runtime;
 use kubeflect::client::HttpCluster;
 use kubeflect::config::{Config, ReflectorSettings, SinkSettings};
-use kubeflect::reflector::Freshness;
+use kubeflect::reflector::{Freshness, ReflectorStatus};
 
-use super::page::Shower;
+use super::page::{STARTING, Shower};
 use super::reflection::{Reflection, Sinks};
 use crate::cli::failure::Failure;
 use crate::cli::screen::Screen;
@@ -77,11 +77,13 @@ impl Reflections {
         for (name, settings) in &config.reflectors {
             if !self.reflections.contains_key(name) {
                 let told = chosen(&sinks, settings);
+                self.world.page.set_pending(name, "looking for its kind");
                 let reflection = Reflection::start(&self.world, name, settings.clone(), told);
                 self.reflections.insert(name.clone(), reflection);
                 changes.started.push(name.clone());
             }
         }
+        self.world.page.clear_pending(STARTING);
         let before = std::mem::replace(&mut self.sinks, sinks);
         for (name, sink) in before {
             let is_kept = self.sinks.get(&name).is_some_and(|kept| Arc::ptr_eq(kept, &sink));
@@ -187,18 +189,27 @@ impl Reflections {
         let told: u64 = told.sum();
         let rate = told.saturating_sub(self.told);
         self.told = told;
-        let objects: Vec<String> =
-            statuses.iter().map(|status| format!("{} {}", status.kind, status.objects)).collect();
-        let troubled = statuses.iter().find(|status| status.freshness != Freshness::Fresh);
-        let state = match troubled {
-            None => "fresh".to_owned(),
-            Some(status) => match &status.condition {
-                Some(condition) => condition.to_string(),
-                None => format!("{}: {:?}", status.kind, status.phase),
-            },
-        };
+        let pending = self.world.page.pending();
+        let objects = statuses.iter().map(|status| {
+            let kind = status.kind.to_string();
+            format!("{} {}", status.name.as_deref().unwrap_or(&kind), status.objects)
+        });
+        let waiting = pending.iter().map(|(name, _)| format!("{name} –"));
+        let objects: Vec<String> = objects.chain(waiting).collect();
+        let state = trouble(&statuses, &pending).unwrap_or_else(|| "fresh".to_owned());
         format!("{} │ {rate} changes/s │ {state}", objects.join(" · "))
     }
+}
+
+/// What the first one says that is not as it should be.
+fn trouble(statuses: &[ReflectorStatus], pending: &[(String, String)]) -> Option<String> {
+    let waiting = || pending.first().map(|(name, reason)| format!("{name}: {reason}"));
+    let troubled = statuses.iter().find(|status| status.freshness != Freshness::Fresh);
+    let troubled = troubled.map(|status| match &status.condition {
+        Some(condition) => condition.to_string(),
+        None => format!("{}: {}", status.kind, status.phase),
+    });
+    troubled.or_else(waiting)
 }
 
 /// The sinks that a reflector tells, by name.
