@@ -1,4 +1,4 @@
-use kubeflect::embedded::{ApiServer, Verb};
+use kubeflect::embedded::{ApiServer, Filter, RawAnswer, Verb};
 use kubeflect::object::StaticKind as _;
 
 use crate::support::{Folder, Served, output};
@@ -56,4 +56,30 @@ fn a_server_that_is_not_there_is_named() {
     let table = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(table.contains("FAILED") && table.contains("is the server running"), "{table}");
+}
+
+#[test]
+fn who_answers_but_is_no_api_server_is_not_taken_for_one() {
+    let api = ApiServer::demo_cluster(1);
+    let served = Served::start(&api);
+    let check = || {
+        let output = output(&["check", "--server", &served.url]);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    api.answer_with(Filter::verb(Verb::Watch), RawAnswer::text(503, "busy"), usize::MAX);
+    let (_, table) = check();
+    assert!(table.contains("not known: answered 503"), "{table}");
+    api.answer_with(Filter::everything(), RawAnswer::text(200, "<html>Log in"), usize::MAX);
+    let (code, table) = check();
+    assert_eq!(code, Some(1), "{table}");
+    assert!(table.contains("FAILED") && table.contains("is this the address of"), "{table}");
+}
+
+#[test]
+fn a_server_without_tls_is_told_once() {
+    let served = Served::start(&ApiServer::demo_cluster(1));
+    let url = served.url.replace("http:", "https:");
+    let output = output(&["check", "--server", &url]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(table.matches("does not speak TLS").count(), 1, "{table}");
 }
