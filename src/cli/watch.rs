@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
@@ -71,6 +71,10 @@ pub(crate) struct WatchArguments {
     #[arg(long)]
     once: bool,
 
+    /// What it does anyway; kubectl's habit
+    #[arg(short = 'w', long, hide = true, conflicts_with = "once")]
+    watch: bool,
+
     /// What is printed of each object
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
@@ -104,17 +108,10 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
         return Err(Failure::new(format!("{} can not be watched, only asked for", served.kind)));
     }
     let options = asked.options(&arguments, &served.kind, &cluster)?;
+    let trouble = Arc::new(Trouble::new(screen));
     let options = options.on_error({
-        let (screen, told) = (Arc::clone(screen), std::sync::Mutex::new(String::new()));
-        move |condition| {
-            let problem = chain(condition);
-            if let Ok(mut told) = told.lock()
-                && *told != problem
-            {
-                screen.note(&format!("kubeflect: {problem}; trying again"));
-                *told = problem;
-            }
-        }
+        let trouble = Arc::clone(&trouble);
+        move |condition| trouble.tell(chain(condition))
     });
     let threads = Threads::Own { count: 1 };
     let runtime = Runtime::with_options(
@@ -122,7 +119,14 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
         RuntimeOptions { threads, grace: GRACE, ..Default::default() },
     );
     let objects = runtime.reflect_kind::<DynamicObject>(served.kind.clone(), options).await?;
-    let printer = Printer::new(&served.kind, &arguments, screen);
+    let place = objects
+        .status()
+        .selection
+        .namespace
+        .iter()
+        .map(|name| format!(" in {name}"))
+        .collect::<String>();
+    let printer = Printer::new(&served.kind, &asked, place.clone(), &arguments, screen);
     let (synced, printed) = (Arc::clone(&printer.synced), Arc::clone(&printer.printed));
     // On a thread of its own: whoever reads what it prints may take their time.
     let printer = Printer::start_in_arbiter(&Arbiter::new().handle(), move |_| printer);
@@ -136,11 +140,11 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
         // One that came before the runtime listened.
         () = signals.received() => interrupted(arguments.once),
         closed = screen.closed() => {
-            closed.map_err(|error| Failure::new(format!("can not write to stdout: {error}")))
+            closed.map_err(Failure::stdout)
         }
-        () = synced.notified(), if arguments.once => Ok(()),
+        () = synced.notified(), if arguments.once => asked.check_found(&printed, &place),
         problem = first_problem(&objects) => Err(Failure::new(problem)),
-        never = show_status(&objects, &printed, screen) => match never {},
+        never = show_status(&objects, &printed, &trouble, screen) => match never {},
     };
     runtime.stop().await;
     ended
@@ -184,6 +188,17 @@ impl Asked {
         }
     }
 
+    /// Whether the one that was asked for is there. Of many, none is an answer too.
+    fn check_found(&self, printed: &AtomicU64, place: &str) -> Result<(), Failure> {
+        match &self.name {
+            // The end of the snapshot is all there was.
+            Some(name) if printed.load(Ordering::Relaxed) <= 1 => {
+                Err(Failure::new(format!("there is no {} {name}{place}", self.kind)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn options(
         &self,
         arguments: &WatchArguments,
@@ -191,12 +206,7 @@ impl Asked {
         cluster: &HttpCluster,
     ) -> Result<Options<DynamicObject>, Failure> {
         let mut options = Options::all();
-        if kind.scope == Scope::Cluster && arguments.namespace.is_some() {
-            return Err(Failure::Usage(format!(
-                "a {} is in no namespace: leave -n out",
-                kind.kind
-            )));
-        }
+        // As kubectl, which does not mind a namespace where there is none.
         if kind.scope != Scope::Cluster && !arguments.all_namespaces {
             let default = cluster.connection().default_namespace.as_deref().unwrap_or("default");
             options = options.namespace(arguments.namespace.as_deref().unwrap_or(default));
@@ -224,10 +234,38 @@ async fn first_problem(objects: &Reflector<DynamicObject>) -> String {
 
 enum Never {}
 
+/// What stands in the way, told once, and once more when it is gone.
+struct Trouble {
+    told: Mutex<Option<String>>,
+    screen: Arc<Screen>,
+}
+
+impl Trouble {
+    fn new(screen: &Arc<Screen>) -> Self {
+        Self { told: Mutex::default(), screen: Arc::clone(screen) }
+    }
+
+    fn tell(&self, problem: String) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.as_ref() != Some(&problem) {
+            self.screen.note(&format!("kubeflect: {problem}; trying again"));
+            *told = Some(problem);
+        }
+    }
+
+    fn is_over(&self, kind: &Kind) {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if told.is_some() {
+            self.screen.note(&format!("kubeflect: {kind} are fresh again"));
+        }
+    }
+}
+
 /// Draws the status line every second.
 async fn show_status(
     objects: &Reflector<DynamicObject>,
     printed: &AtomicU64,
+    trouble: &Trouble,
     screen: &Screen,
 ) -> Never {
     let mut before = 0;
@@ -235,12 +273,16 @@ async fn show_status(
     loop {
         seconds.tick().await;
         let now = printed.load(Ordering::Relaxed);
-        screen.set_status(&status_line(&objects.status(), now - before));
+        let status = objects.status();
+        if status.freshness == Freshness::Fresh {
+            trouble.is_over(&status.kind);
+        }
+        screen.set_status(&status_line(&status, now - before));
         before = now;
     }
 }
 
-/// `pods: 21 objects · Watching · fresh · 3/s`.
+/// `pods: 21 objects · watching · fresh · 3/s`.
 fn status_line(status: &ReflectorStatus, rate: u64) -> String {
     let freshness = match &status.freshness {
         Freshness::Unknown => "not listed yet".to_owned(),
@@ -250,7 +292,7 @@ fn status_line(status: &ReflectorStatus, rate: u64) -> String {
         }
     };
     let (kind, phase) = (&status.kind, &status.phase);
-    format!("{kind}: {} objects · {phase:?} · {freshness} · {rate}/s", status.objects)
+    format!("{kind}: {} objects · {phase} · {freshness} · {rate}/s", status.objects)
 }
 
 /// Prints what it is told of one kind.
@@ -266,6 +308,10 @@ struct Printer {
     /// The rows of the first snapshot, until all of them are there.
     first: Option<BTreeMap<ObjectKey, Vec<String>>>,
     table: Table,
+    /// Whether one object was asked for by its name.
+    is_one: bool,
+    /// ` in shop`, or nothing where there is no namespace or any will do.
+    place: String,
     synced: Arc<Notify>,
     printed: Arc<AtomicU64>,
     screen: Arc<Screen>,
@@ -306,7 +352,13 @@ impl Handler<ResourceEvents<DynamicObject>> for Printer {
 }
 
 impl Printer {
-    fn new(kind: &Kind, arguments: &WatchArguments, screen: &Arc<Screen>) -> Self {
+    fn new(
+        kind: &Kind,
+        asked: &Asked,
+        place: String,
+        arguments: &WatchArguments,
+        screen: &Arc<Screen>,
+    ) -> Self {
         Self {
             columns: Columns::of(kind),
             format: arguments.output,
@@ -315,6 +367,8 @@ impl Printer {
             with_namespaces: arguments.all_namespaces && kind.scope != Scope::Cluster,
             first: Some(BTreeMap::new()),
             table: Table::new(&[], &[]),
+            is_one: asked.name.is_some(),
+            place,
             synced: Arc::default(),
             printed: Arc::default(),
             kind: kind.clone(),
@@ -359,8 +413,8 @@ impl Printer {
     fn begin(&mut self, lines: &mut Vec<u8>) {
         let rows: Vec<Vec<String>> =
             self.first.take().into_iter().flatten().map(|(_, row)| row).collect();
-        if rows.is_empty() {
-            self.screen.note(&format!("kubeflect: no {} found", self.kind));
+        if rows.is_empty() && !(self.once && self.is_one) {
+            self.screen.note(&format!("kubeflect: no {} found{}", self.kind, self.place));
         }
         let titles = self.titles();
         // No event is longer, and there will be one.

@@ -290,3 +290,46 @@ fn a_signal_before_the_first_snapshot_is_no_failure() {
         }
     }
 }
+
+#[test]
+fn one_object_that_is_not_there_is_a_failure_and_none_of_many_is_an_answer() {
+    let served = Served::start(&ApiServer::demo_cluster(1));
+    for (arguments, code, answer) in [
+        (&["pod/nope"][..], 1, "there is no pod nope in default"),
+        (&["pod", "nope", "-o", "json"], 1, "there is no pod nope in default"),
+        (&["node/nope"], 1, "there is no node nope\n"),
+        (&["pods", "-n", "empty"], 0, "no pods found in empty"),
+        (&["nodes", "-n", "shop"], 0, ""),
+    ] {
+        let once = ["watch", "--once", "--server", &served.url];
+        let output = output(&[&once, arguments].concat());
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+        assert!(error.contains(answer), "{arguments:?}: {error}");
+        assert!(error.lines().count() <= 1, "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn who_is_not_let_in_is_told_at_once() {
+    let api = ApiServer::demo_cluster(1);
+    api.demand_tokens(["secret"]);
+    let served = Served::start(&api);
+    let output = output(&["watch", "pods", "--server", &served.url]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("does not say what it serves"), "{error}");
+}
+
+#[test]
+fn an_outage_is_told_once_and_so_is_its_end() {
+    let api = ApiServer::demo_cluster(1);
+    let served = Served::start(&api);
+    let address = served.address();
+    let program = Running::start(&["watch", "pods", "-w", "-A", "--server", &served.url]);
+    program.stdout.wait_for("ADDED");
+    served.stop();
+    program.stderr.wait_for("trying again");
+    let _served = Served::start_on(&api, &address);
+    program.stderr.wait_for("pods are fresh again");
+}

@@ -118,7 +118,7 @@ impl Reflecting {
             let problem = match try_resolve(&self.world.cluster, &self.settings.full_kind()).await {
                 Ok(Ok(served)) => return served.kind,
                 Ok(Err(unknown)) => unknown.to_string(),
-                Err(failure) => failure.to_string(),
+                Err(problem) => problem.reason,
             };
             if problem != told {
                 let name = &self.name;
