@@ -8,6 +8,7 @@ use kubeflect::Kind;
 use kubeflect::api::ApiError;
 use kubeflect::client::{Access, Cluster as _, Discovery, HttpCluster, Request, Transport};
 use kubeflect::config::{Config, ReflectorSettings};
+use kubeflect::object::Scope;
 use serde_json::Value;
 
 use super::cluster::ClusterArguments;
@@ -105,6 +106,13 @@ async fn find_out(cluster: &HttpCluster, config: &Config) -> Result<Vec<Finding>
     let mut watchable = None;
     for (name, settings) in &config.reflectors {
         match discovery.resolve(&settings.full_kind()) {
+            Ok(served) if served.kind.scope == Scope::Cluster && settings.namespace.is_some() => {
+                let problem = format!(
+                    "a {} is in no namespace; leave reflectors.{name}.namespace out",
+                    served.kind.kind
+                );
+                findings.push(bad(&format!("kind of {name}"), problem));
+            }
             Ok(served) => {
                 let findings_of_kind = rights(&*transport, &served.kind, settings).await;
                 if findings_of_kind.iter().all(|finding| finding.verdict == Verdict::Ok) {

@@ -39,6 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub use self::guard::protect;
 use self::journal::Journal;
 use self::recorder::Recorder;
 pub use self::routes::configure;

@@ -26,7 +26,7 @@ fn what_is_missing_is_named_with_what_to_do() {
     api.forbid(&k8s_openapi::api::core::v1::Pod::static_kind(), Verb::Watch);
     let served = Served::start(&api);
     let folder = Folder::new();
-    let text = "[reflectors.a]\nkind = 'pods'\n[reflectors.b]\nkind = 'widgets'\n[reflectors.c]\nkind = 'nodes'";
+    let text = "[reflectors.a]\nkind = 'pods'\n[reflectors.b]\nkind = 'widgets'\n[reflectors.c]\nkind = 'nodes'\n[reflectors.d]\nkind = 'nodes'\nnamespace = 'shop'";
     let config = folder.write("kubeflect.toml", text);
     let output = output(&["check", "--config", &config, "--server", &served.url]);
     let table = String::from_utf8(output.stdout).unwrap();
@@ -46,8 +46,9 @@ fn what_is_missing_is_named_with_what_to_do() {
     assert!(
         line("kind of b").contains("the server has no kind \"widgets\"; install its definition")
     );
+    assert!(line("kind of d").contains("a Node is in no namespace; leave reflectors.d.namespace"));
     assert!(line("streaming lists").contains("note"));
-    assert!(error.contains("2 checks failed"), "{error}");
+    assert!(error.contains("3 checks failed"), "{error}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_file_that_changes_is_read_and_a_broken_one_is_refused() {
     program.stderr.wait_for("is refused, the configuration before stays in force");
     program.stderr.wait_for("reflectors.nodes.kind: found 7, write the name of a kind");
     folder.write("kubeflect.toml", &good("").replace("'off'", "'127.0.0.1:0'"));
-    program.stderr.wait_for("another address of the page needs a restart");
+    program.stderr.wait_for("another page needs a restart");
     folder.write("kubeflect.toml", &good("[reflectors.nodes]\nkind = 'nodes'\nsinks = ['out']\n"));
     program.stderr.wait_for("started nodes; kept pods");
     eventually("the nodes", || folder.read("pods.jsonl").contains("node-3"));
@@ -166,7 +166,8 @@ fn a_file_that_is_refused_changes_nothing() {
         folder.write("kubeflect.toml", &with(7 + round, zebra));
         program.signal("-HUP");
         program.stderr.wait_until("the refusal", |lines| {
-            lines.iter().filter(|line| line.contains("/does/not/exist")).count() == round
+            let place = "kubeflect.toml:14: sinks.zebra.path: found \"/does/not/exist\", can not be written";
+            lines.iter().filter(|line| line.contains(place)).count() == round
         });
         eventually("the events, as before", pods_are_offered);
     }

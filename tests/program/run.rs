@@ -1,6 +1,6 @@
 use kubeflect::embedded::ApiServer;
 
-use crate::support::{Folder, Running, Served, eventually, get, kubeflect};
+use crate::support::{Folder, Running, Served, eventually, get, get_as, kubeflect};
 
 const ANY_PORT: &str = "127.0.0.1:0";
 
@@ -109,7 +109,7 @@ fn what_is_not_reflected_yet_is_not_ready_and_says_why() {
             "503 ",
             "[+] pods: ok\n",
             "[-] gadgets: the server has no kind \"gadgets\"\n",
-            "[-] nodes: can not reflect nodes: a Node is in no namespace",
+            "kubeflect.toml:5: reflectors.nodes.namespace: found \"shop\", a Node is in no namespace",
         ];
         parts.iter().all(|part| answer.contains(part))
     });
@@ -185,4 +185,15 @@ fn only_a_cluster_that_was_asked_for_is_touched() {
     for (arguments, variable) in [(&[][..], kubeconfig.as_str()), (&["--context", "a"], "")] {
         assert_eq!(run(arguments, variable), format!("cluster    {}", served.url));
     }
+}
+
+#[test]
+fn the_page_is_reached_by_the_names_it_was_given() {
+    let folder = Folder::new();
+    let text = "[page]\nhosts = ['kubeflect.default.svc']\n";
+    let file = folder.write("kubeflect.toml", text);
+    let program = Running::start(&["run", "--config", &file, "--demo", "--listen", ANY_PORT]);
+    let url = page(&program);
+    assert!(get_as(&url, "kubeflect.default.svc", "/metrics").starts_with("HTTP/1.1 200 "));
+    assert!(get_as(&url, "evil.example", "/metrics").starts_with("HTTP/1.1 421 "));
 }

@@ -133,8 +133,13 @@ impl Said {
 
 /// Asks for something by HTTP, and gives the whole answer.
 pub(crate) fn get(url: &str, path: &str) -> String {
+    get_as(url, url.trim_start_matches("http://").trim_end_matches('/'), path)
+}
+
+/// The same, by another name for who is asked.
+pub(crate) fn get_as(url: &str, host: &str, path: &str) -> String {
     let address = url.trim_start_matches("http://").trim_end_matches('/');
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     let mut answer = String::new();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -127,10 +127,11 @@ async fn supervise(
     screen: &Arc<Screen>,
 ) -> Result<(), Failure> {
     let runtime = Runtime::new(cluster.clone());
-    let page = Page::serve(runtime.clone(), place).await?;
+    let page = Page::serve(runtime.clone(), place, config.page.hosts.clone()).await?;
     let mut reflections =
         Reflections::new(cluster, runtime.clone(), page.shower(), Arc::clone(screen));
-    reflections.change_to(config).await?;
+    let source = file.as_ref().map(ConfigFile::source).unwrap_or_default();
+    reflections.change_to(config, source).await?;
     banner.show(page.url(), &reflections, screen);
     let url = page.url().map(|url| format!("{url} │ ")).unwrap_or_default();
     let mut hangup = signal(SignalKind::hangup())

@@ -2,7 +2,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use kubeflect::Runtime;
-use kubeflect::dashboard::{Dashboard, ServingDashboard};
+use kubeflect::dashboard::{Dashboard, DashboardOptions, ServingDashboard};
 use kubeflect::object::Resource;
 use kubeflect::{Reflector, Subscription};
 
@@ -29,8 +29,13 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) async fn serve(runtime: Runtime, place: Place) -> Result<Self, Failure> {
-        let dashboard = Dashboard::new(runtime);
+    pub(super) async fn serve(
+        runtime: Runtime,
+        place: Place,
+        hosts: Vec<String>,
+    ) -> Result<Self, Failure> {
+        let options = DashboardOptions { hosts, ..DashboardOptions::default() };
+        let dashboard = Dashboard::with_options(runtime, options);
         // Whoever asks at once is not told that all is there.
         dashboard.set_pending(STARTING, "starting");
         let served = match place {

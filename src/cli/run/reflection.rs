@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kubeflect::config::{ReflectorSettings, Representation};
 use kubeflect::kube_core::PartialObjectMeta;
-use kubeflect::object::{DynamicObject, Lazy};
+use kubeflect::object::{DynamicObject, Lazy, Scope};
 use kubeflect::{Kind, Options, Reflector, Subscription};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -94,21 +94,37 @@ impl Reflecting {
             kind = self.kind() => kind,
             () = &mut ended => return self.world.page.clear_pending(&self.name),
         };
-        let options = options_of(&self.settings, value_of).name(&*self.name);
-        let reflector = match self.world.runtime.reflect_kind::<K>(kind, options).await {
+        let reflector = match self.reflect(kind, value_of).await {
             Ok(reflector) => reflector,
-            Err(error) => {
-                let (name, problem) = (&self.name, chain(&error));
-                self.world.screen.note(&format!("kubeflect: {name}: {problem}"));
-                self.world.page.set_pending(name, &problem);
+            Err(problem) => {
+                self.world.screen.note(&format!("kubeflect: {problem}"));
+                self.world.page.set_pending(&self.name, &problem);
                 ended.await;
-                return self.world.page.clear_pending(name);
+                return self.world.page.clear_pending(&self.name);
             }
         };
         self.world.page.clear_pending(&self.name);
         self.world.page.show(&reflector).await;
         self.tell_sinks(&reflector).await;
         reflector.stop(GRACE).await;
+    }
+
+    /// Reflects the kind that was found, if it can be as the settings say.
+    async fn reflect<K: Shown>(
+        &self,
+        kind: Kind,
+        value_of: fn(&K) -> serde_json::Value,
+    ) -> Result<Reflector<K>, String> {
+        let invalid = |key: &str, problem: &str| {
+            self.world.source.invalid(&["reflectors", &self.name, key], problem)
+        };
+        if kind.scope == Scope::Cluster && self.settings.namespace.is_some() {
+            let problem = format!("a {} is in no namespace: leave it out", kind.kind);
+            return Err(invalid("namespace", &problem));
+        }
+        let options = options_of(&self.settings, value_of).name(&*self.name);
+        let reflector = self.world.runtime.reflect_kind(kind, options).await;
+        reflector.map_err(|error| invalid("kind", &chain(&error)))
     }
 
     /// Finds the kind, however long it takes to be there.

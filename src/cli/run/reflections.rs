@@ -9,9 +9,10 @@ use kubeflect::reflector::{Freshness, ReflectorStatus};
 
 use super::page::{STARTING, Shower};
 use super::reflection::{Reflection, Sinks};
+use super::reload::Source;
 use crate::cli::failure::Failure;
 use crate::cli::screen::Screen;
-use crate::cli::sinks::Sink;
+use crate::cli::sinks::{Sink, WrongSetting};
 
 /// What runs, as the configuration in force says.
 pub(super) struct Reflections {
@@ -31,6 +32,7 @@ pub(super) struct World {
     pub(super) runtime: Runtime,
     pub(super) page: Shower,
     pub(super) screen: Arc<Screen>,
+    pub(super) source: Source,
 }
 
 /// What a new configuration changed.
@@ -48,15 +50,20 @@ impl Reflections {
         page: Shower,
         screen: Arc<Screen>,
     ) -> Self {
-        let world = World { cluster, runtime, page, screen };
+        let world = World { cluster, runtime, page, screen, source: Source::default() };
         let (sinks, reflections) = (BTreeMap::new(), BTreeMap::new());
         Self { world, config: None, sinks, reflections, told: 0 }
     }
 
     /// Does what another configuration says. What it does not change keeps running.
-    pub(super) async fn change_to(&mut self, config: Config) -> Result<Changes, Failure> {
+    pub(super) async fn change_to(
+        &mut self,
+        config: Config,
+        source: Source,
+    ) -> Result<Changes, Failure> {
         self.check_what_needs_a_restart(&config)?;
-        let sinks = self.sinks_for(&config).await?;
+        let sinks = self.sinks_for(&config, &source).await?;
+        self.world.source = source;
         let mut changes = Changes::default();
         let before = std::mem::take(&mut self.reflections);
         // Those that end go first: another one may reflect the same.
@@ -96,7 +103,7 @@ impl Reflections {
     }
 
     /// The sinks of a configuration: those that stay as they are, and new ones.
-    async fn sinks_for(&mut self, config: &Config) -> Result<Sinks, Failure> {
+    async fn sinks_for(&mut self, config: &Config, source: &Source) -> Result<Sinks, Failure> {
         let is_running = |(name, settings): &(&String, &SinkSettings)| {
             self.sinks.get(*name).is_some_and(|sink| sink.settings() == *settings)
         };
@@ -117,12 +124,12 @@ impl Reflections {
             }
             match Sink::start(settings.clone(), &self.world.screen).await {
                 Ok(sink) => drop(started.insert(name.clone(), Arc::new(sink))),
-                Err(failure) => {
+                Err(WrongSetting { key, problem }) => {
                     for sink in started.values() {
                         sink.stop().await;
                     }
                     self.start_again(&stopped).await;
-                    return Err(failure);
+                    return Err(Failure::new(source.invalid(&["sinks", name, key], &problem)));
                 }
             }
         }
@@ -139,7 +146,9 @@ impl Reflections {
             let Some(sink) = self.sinks.remove(name) else { continue };
             match Sink::start(sink.settings().clone(), &self.world.screen).await {
                 Ok(sink) => drop(self.sinks.insert(name.clone(), Arc::new(sink))),
-                Err(failure) => self.world.screen.note(&format!("kubeflect: {name}: {failure}")),
+                Err(WrongSetting { problem, .. }) => {
+                    self.world.screen.note(&format!("kubeflect: {name}: {problem}"));
+                }
             }
         }
         for reflection in self.reflections.values_mut() {
@@ -153,7 +162,7 @@ impl Reflections {
         let what = if running.cluster != config.cluster {
             "another cluster"
         } else if running.page != config.page {
-            "another address of the page"
+            "another page"
         } else {
             return Ok(());
         };
