@@ -17,7 +17,7 @@ use kubeflect::{
 use tokio::sync::Notify;
 
 use super::cluster::{ClusterArguments, resolve, try_resolve};
-use super::columns::{Columns, age};
+use super::columns::Columns;
 use super::failure::{Failure, chain};
 use super::line::{colour_of, event_name, object_of, push_json};
 use super::screen::{Screen, one_line};
@@ -108,6 +108,10 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
         return Err(Failure::new(format!("{} can not be watched, only asked for", served.kind)));
     }
     let options = asked.options(&arguments, &served.kind, &cluster)?;
+    let columns = tokio::select! {
+        columns = Columns::of(&served.kind, &cluster) => columns,
+        () = signals.received() => return interrupted(arguments.once),
+    };
     let trouble = Arc::new(Trouble::new(screen));
     let options = options.on_error({
         let trouble = Arc::clone(&trouble);
@@ -119,14 +123,13 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
         RuntimeOptions { threads, grace: GRACE, ..Default::default() },
     );
     let objects = runtime.reflect_kind::<DynamicObject>(served.kind.clone(), options).await?;
-    let place = objects
-        .status()
-        .selection
-        .namespace
-        .iter()
-        .map(|name| format!(" in {name}"))
-        .collect::<String>();
-    let printer = Printer::new(&served.kind, &asked, place.clone(), &arguments, screen);
+    let namespace = objects.status().selection.namespace.clone();
+    let place = namespace.map(|namespace| format!(" in {namespace}")).unwrap_or_default();
+    let printer = Printer {
+        is_one: asked.name.is_some(),
+        place: place.clone(),
+        ..Printer::new(&served.kind, columns, &arguments, screen)
+    };
     let (synced, printed) = (Arc::clone(&printer.synced), Arc::clone(&printer.printed));
     // On a thread of its own: whoever reads what it prints may take their time.
     let printer = Printer::start_in_arbiter(&Arbiter::new().handle(), move |_| printer);
@@ -354,21 +357,20 @@ impl Handler<ResourceEvents<DynamicObject>> for Printer {
 impl Printer {
     fn new(
         kind: &Kind,
-        asked: &Asked,
-        place: String,
+        columns: Columns,
         arguments: &WatchArguments,
         screen: &Arc<Screen>,
     ) -> Self {
         Self {
-            columns: Columns::of(kind),
+            columns,
             format: arguments.output,
             once: arguments.once,
             is_done: false,
             with_namespaces: arguments.all_namespaces && kind.scope != Scope::Cluster,
             first: Some(BTreeMap::new()),
             table: Table::new(&[], &[]),
-            is_one: asked.name.is_some(),
-            place,
+            is_one: false,
+            place: String::new(),
             synced: Arc::default(),
             printed: Arc::default(),
             kind: kind.clone(),
@@ -427,27 +429,16 @@ impl Printer {
     }
 
     fn titles(&self) -> Vec<String> {
-        let cells = self.columns.titles.iter().map(|&title| title.to_owned()).collect();
-        self.cells("EVENT", "NAMESPACE", "NAME", cells, "AGE".to_owned())
+        self.cells("EVENT", "NAMESPACE", self.columns.titles().to_vec())
     }
 
     fn row(&self, object: &DynamicObject, event: &str) -> Vec<String> {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        let (namespace, name) = (text(&object.metadata.namespace), text(&object.metadata.name));
-        let age = age(object, Timestamp::now());
-        self.cells(event, &namespace, &name, self.columns.cells(object), age)
+        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+        self.cells(event, namespace, self.columns.cells(object, Timestamp::now()))
     }
 
-    fn cells(
-        &self,
-        event: &str,
-        namespace: &str,
-        name: &str,
-        mut cells: Vec<String>,
-        age: String,
-    ) -> Vec<String> {
-        cells.insert(self.columns.before_age(), age);
-        let before = [(event, !self.once), (namespace, self.with_namespaces), (name, true)];
+    fn cells(&self, event: &str, namespace: &str, cells: Vec<String>) -> Vec<String> {
+        let before = [(event, !self.once), (namespace, self.with_namespaces)];
         let before = before.into_iter().filter(|(_, shown)| *shown);
         before.map(|(cell, _)| cell.to_owned()).chain(cells).collect()
     }

@@ -116,11 +116,22 @@ fn any_kind_is_shown_by_any_name_in_the_columns_of_kubectl() {
         "spec": {
             "group": "example.com", "scope": "Cluster",
             "names": { "kind": "Widget", "plural": "widgets", "singular": "widget", "shortNames": ["wd"] },
-            "versions": [{ "name": "v1", "served": true, "storage": true }],
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "additionalPrinterColumns": [
+                    { "name": "Size", "type": "integer", "jsonPath": ".spec.size" },
+                    { "name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status" },
+                    { "name": "Secret", "type": "string", "jsonPath": ".spec.secret", "priority": 1 },
+                    { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" },
+                ],
+            }],
         },
     });
     api.create(definition).unwrap();
-    let widget = json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "large" } });
+    let widget = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "large" }, "spec": { "size": 9 },
+        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+    });
     api.create(widget).unwrap();
     let served = Served::start(&api);
     let folder = Folder::new();
@@ -142,13 +153,15 @@ fn any_kind_is_shown_by_any_name_in_the_columns_of_kubectl() {
         (&["deploy/web"], "NAME READY UP-TO-DATE AVAILABLE AGE", 1),
         (&["deploy", "web"], "NAME READY UP-TO-DATE AVAILABLE AGE", 1),
         (&["no"], "NAME STATUS ROLES AGE VERSION", 3),
-        (&["wd"], "NAME AGE", 1),
-        (&["widgets.v1.example.com"], "NAME AGE", 1),
+        (&["wd"], "NAME SIZE READY AGE", 1),
+        (&["widgets.v1.example.com"], "NAME SIZE READY AGE", 1),
+        (&["crd"], "NAME AGE", 1),
     ] {
         let mut all = vec!["watch", "--once", "--kubeconfig", &kubeconfig, "--context", "shop"];
         all.extend(arguments);
         let output = output(&all);
         let table = String::from_utf8(output.stdout).unwrap();
+        assert!(*arguments != ["wd"] || table.contains("\nlarge   9      True    "), "{table}");
         let mut lines = table.lines();
         let titles: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
         assert_eq!(
