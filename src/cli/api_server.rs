@@ -99,7 +99,7 @@ pub(crate) async fn serve(
     }
     // Whoever starts it waits for this line.
     screen.print(format!("{url}\n").as_bytes());
-    screen.check_printed().map_err(Failure::stdout)?;
+    screen.check_printed().map_err(|error| Failure::stdout(&error))?;
     screen.note(&format!("kubectl    kubectl --server {url} get pods -A -w"));
     screen.note(&format!("kubeflect  kubeflect watch pods -A --server {url}"));
     let churn = async {

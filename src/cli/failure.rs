@@ -24,7 +24,7 @@ impl Failure {
     }
 
     /// What is printed can not be written.
-    pub(crate) fn stdout(error: io::Error) -> Self {
+    pub(crate) fn stdout(error: &io::Error) -> Self {
         Self::Failed(format!("can not write to stdout: {error}"))
     }
 

@@ -90,7 +90,7 @@ pub(crate) fn main() -> ExitCode {
     log_to(&screen, command.default_log());
     let done = actix_rt::System::new().block_on(carry_out(command, &screen));
     screen.end();
-    match done.and_then(|()| screen.check_printed().map_err(Failure::stdout)) {
+    match done.and_then(|()| screen.check_printed().map_err(|error| Failure::stdout(&error))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             screen.note(&format!("kubeflect: {failure}"));

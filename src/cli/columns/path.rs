@@ -2,7 +2,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-/// As much of JSONPath as definitions of kinds use: `.status.conditions[?(@.type=="Ready")].status`.
+/// As much of `JSONPath` as definitions of kinds use: `.status.conditions[?(@.type=="Ready")].status`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct JsonPath(Vec<Step>);
 
@@ -12,7 +12,7 @@ enum Step {
     Element(usize),
     All,
     /// Elements in which a member has a value.
-    Where(Vec<Step>, String),
+    Where(Vec<Self>, String),
 }
 
 /// A path that uses more than that.
@@ -43,25 +43,16 @@ fn walk(values: Vec<Value>, steps: &[Step]) -> Vec<Value> {
 }
 
 fn taken(mut value: Value, step: &Step) -> Vec<Value> {
-    let found = match step {
-        Step::Member(name) => return member(value, name),
+    match step {
+        Step::Member(name) => value.get_mut(name).map(Value::take).into_iter().collect(),
         Step::Element(at) => value.get_mut(*at).map(Value::take).into_iter().collect(),
         Step::All => elements(value),
         Step::Where(path, wanted) => {
-            let has = |element: &Value| {
-                walk(vec![element.clone()], path).iter().any(|value| match value {
-                    Value::String(text) => text == wanted,
-                    other => other.to_string() == *wanted,
-                })
-            };
+            let wanted = Value::String(wanted.clone());
+            let has = |element: &Value| walk(vec![element.clone()], path).contains(&wanted);
             elements(value).into_iter().filter(has).collect()
         }
-    };
-    found
-}
-
-fn member(mut value: Value, name: &str) -> Vec<Value> {
-    value.get_mut(name).map(Value::take).into_iter().collect()
+    }
 }
 
 fn elements(value: Value) -> Vec<Value> {

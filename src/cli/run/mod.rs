@@ -143,7 +143,7 @@ async fn supervise(
             tokio::select! {
                 biased;
                 stopped = &mut stopped => break stopped.map_err(Failure::from),
-                closed = screen.closed() => break closed.map_err(Failure::stdout),
+                closed = screen.closed() => break closed.map_err(|error| Failure::stdout(&error)),
                 _ = hangup.recv() => {
                     if let Some(file) = &mut file {
                         file.reload(&mut reflections, screen).await;

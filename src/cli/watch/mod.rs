@@ -1,28 +1,23 @@
-use std::collections::BTreeMap;
+mod printer;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actix::{Actor, Context, Handler};
+use actix::Actor as _;
 use actix_rt::Arbiter;
 use clap::{Args, ValueEnum};
-use k8s_openapi::jiff::Timestamp;
 use kubeflect::client::HttpCluster;
 use kubeflect::object::{DynamicObject, Scope};
-use kubeflect::reflector::{Freshness, NotSynced, ReflectorStatus, ResourceEvents};
-use kubeflect::{
-    Kind, ObjectKey, Options, Reflector, ResourceEvent, Runtime, RuntimeOptions, SubscribeOptions,
-    Threads,
-};
-use tokio::sync::Notify;
+use kubeflect::reflector::{Freshness, NotSynced, ReflectorStatus};
+use kubeflect::{Kind, Options, Reflector, Runtime, RuntimeOptions, SubscribeOptions, Threads};
 
+use self::printer::Printer;
 use super::cluster::{ClusterArguments, resolve, try_resolve};
 use super::columns::Columns;
 use super::failure::{Failure, chain};
-use super::line::{colour_of, event_name, object_of, push_json};
-use super::screen::{Screen, one_line};
+use super::screen::Screen;
 use super::signals::Signals;
-use super::table::Table;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,11 +120,9 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
     let objects = runtime.reflect_kind::<DynamicObject>(served.kind.clone(), options).await?;
     let namespace = objects.status().selection.namespace.clone();
     let place = namespace.map(|namespace| format!(" in {namespace}")).unwrap_or_default();
-    let printer = Printer {
-        is_one: asked.name.is_some(),
-        place: place.clone(),
-        ..Printer::new(&served.kind, columns, &arguments, screen)
-    };
+    let mut printer = Printer::new(&served.kind, columns, &arguments, screen);
+    printer.is_one = asked.name.is_some();
+    printer.place.clone_from(&place);
     let (synced, printed) = (Arc::clone(&printer.synced), Arc::clone(&printer.printed));
     // On a thread of its own: whoever reads what it prints may take their time.
     let printer = Printer::start_in_arbiter(&Arbiter::new().handle(), move |_| printer);
@@ -143,7 +136,7 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
         // One that came before the runtime listened.
         () = signals.received() => interrupted(arguments.once),
         closed = screen.closed() => {
-            closed.map_err(Failure::stdout)
+            closed.map_err(|error| Failure::stdout(&error))
         }
         () = synced.notified(), if arguments.once => asked.check_found(&printed, &place),
         problem = first_problem(&objects) => Err(Failure::new(problem)),
@@ -296,150 +289,4 @@ fn status_line(status: &ReflectorStatus, rate: u64) -> String {
     };
     let (kind, phase) = (&status.kind, &status.phase);
     format!("{kind}: {} objects · {phase} · {freshness} · {rate}/s", status.objects)
-}
-
-/// Prints what it is told of one kind.
-#[allow(clippy::struct_excessive_bools, reason = "what is printed and what is not")]
-struct Printer {
-    kind: Kind,
-    format: Format,
-    /// Whether the snapshot is all that is printed. Then a row need not say what happened.
-    once: bool,
-    is_done: bool,
-    with_namespaces: bool,
-    columns: Columns,
-    /// The rows of the first snapshot, until all of them are there.
-    first: Option<BTreeMap<ObjectKey, Vec<String>>>,
-    table: Table,
-    /// Whether one object was asked for by its name.
-    is_one: bool,
-    /// ` in shop`, or nothing where there is no namespace or any will do.
-    place: String,
-    synced: Arc<Notify>,
-    printed: Arc<AtomicU64>,
-    screen: Arc<Screen>,
-}
-
-impl Actor for Printer {
-    type Context = Context<Self>;
-}
-
-impl Handler<ResourceEvents<DynamicObject>> for Printer {
-    type Result = ();
-
-    fn handle(&mut self, events: ResourceEvents<DynamicObject>, _: &mut Context<Self>) {
-        if self.is_done {
-            return;
-        }
-        let synced = events.iter().position(|event| matches!(event, ResourceEvent::Synced));
-        // What comes behind the snapshot was not asked for.
-        self.is_done = self.once && synced.is_some();
-        let asked_for = match synced {
-            Some(synced) if self.once => &events[..=synced],
-            _ => &events[..],
-        };
-        let mut lines = Vec::new();
-        for event in asked_for {
-            match self.format {
-                Format::Json => push_json(&mut lines, &self.kind, event),
-                Format::Name => self.push_name(&mut lines, event),
-                Format::Table => self.push_row(&mut lines, event),
-            }
-        }
-        self.printed.fetch_add(asked_for.len() as u64, Ordering::Relaxed);
-        self.screen.print(&lines);
-        if synced.is_some() {
-            self.synced.notify_one();
-        }
-    }
-}
-
-impl Printer {
-    fn new(
-        kind: &Kind,
-        columns: Columns,
-        arguments: &WatchArguments,
-        screen: &Arc<Screen>,
-    ) -> Self {
-        Self {
-            columns,
-            format: arguments.output,
-            once: arguments.once,
-            is_done: false,
-            with_namespaces: arguments.all_namespaces && kind.scope != Scope::Cluster,
-            first: Some(BTreeMap::new()),
-            table: Table::new(&[], &[]),
-            is_one: false,
-            place: String::new(),
-            synced: Arc::default(),
-            printed: Arc::default(),
-            kind: kind.clone(),
-            screen: Arc::clone(screen),
-        }
-    }
-
-    /// `pod/web-1`, `deployment.apps/web`.
-    fn push_name(&self, lines: &mut Vec<u8>, event: &ResourceEvent<DynamicObject>) {
-        let Some(key) = event.key() else { return };
-        let mut kind = self.kind.kind.to_lowercase();
-        if !self.kind.group.is_empty() {
-            kind = format!("{kind}.{}", self.kind.group);
-        }
-        lines.extend_from_slice(format!("{kind}/{}\n", one_line(key.name())).as_bytes());
-    }
-
-    fn push_row(&mut self, lines: &mut Vec<u8>, event: &ResourceEvent<DynamicObject>) {
-        let colour = colour_of(event);
-        let row = object_of(event).map(|object| self.row(object, event_name(event)));
-        match (&mut self.first, row, event.key()) {
-            (Some(first), Some(row), Some(key)) => {
-                match event {
-                    ResourceEvent::Deleted { .. } => first.remove(&key),
-                    _ => first.insert(key, row),
-                };
-            }
-            (Some(_), ..) => self.begin(lines),
-            (None, Some(row), _) => {
-                let screen = &self.screen;
-                let paint = |at: usize, cell: &str| match at {
-                    0 if !self.once => screen.paint(colour, cell),
-                    _ => cell.to_owned(),
-                };
-                lines.extend_from_slice(self.table.line(&row, paint).as_bytes());
-            }
-            (None, None, _) => {}
-        }
-    }
-
-    /// Prints the first snapshot, by namespace and name.
-    fn begin(&mut self, lines: &mut Vec<u8>) {
-        let rows: Vec<Vec<String>> =
-            self.first.take().into_iter().flatten().map(|(_, row)| row).collect();
-        if rows.is_empty() && !(self.once && self.is_one) {
-            self.screen.note(&format!("kubeflect: no {} found{}", self.kind, self.place));
-        }
-        let titles = self.titles();
-        // No event is longer, and there will be one.
-        let longest = (!self.once).then(|| vec!["UPDATED".to_owned()]);
-        self.table = Table::new(&titles, rows.iter().chain(&longest));
-        for row in std::iter::once(&titles).filter(|_| !rows.is_empty() || !self.once).chain(&rows)
-        {
-            lines.extend_from_slice(self.table.line(row, |_, cell| cell.to_owned()).as_bytes());
-        }
-    }
-
-    fn titles(&self) -> Vec<String> {
-        self.cells("EVENT", "NAMESPACE", self.columns.titles().to_vec())
-    }
-
-    fn row(&self, object: &DynamicObject, event: &str) -> Vec<String> {
-        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        self.cells(event, namespace, self.columns.cells(object, Timestamp::now()))
-    }
-
-    fn cells(&self, event: &str, namespace: &str, cells: Vec<String>) -> Vec<String> {
-        let before = [(event, !self.once), (namespace, self.with_namespaces)];
-        let before = before.into_iter().filter(|(_, shown)| *shown);
-        before.map(|(cell, _)| cell.to_owned()).chain(cells).collect()
-    }
 }
