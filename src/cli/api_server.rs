@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::Args;
 use kubeflect::client::{Cluster as _, Discovery};
 use kubeflect::embedded::ApiServer;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::failure::Failure;
 use super::objects::Population;
 use super::screen::Screen;
+use super::signals::Signals;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,6 +44,10 @@ pub(crate) struct ApiServerArguments {
     /// Writes a kubeconfig for this server, once it listens
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
+
+    /// Writes it even where somebody else's file is
+    #[arg(long, requires = "kubeconfig_out")]
+    force: bool,
 }
 
 const MOST_OBJECTS: usize = 1_000_000;
@@ -78,6 +82,10 @@ pub(crate) async fn serve(
     arguments: ApiServerArguments,
     screen: &Arc<Screen>,
 ) -> Result<(), Failure> {
+    let mut signals = Signals::listen()?;
+    if let Some(file) = arguments.kubeconfig_out.as_deref().filter(|_| !arguments.force) {
+        check_is_ours(file)?;
+    }
     let (server, mut populations) = furnish(&arguments).await?;
     let serving = server.start_on(arguments.listen).await.map_err(|error| {
         Failure::new(format!(
@@ -91,6 +99,7 @@ pub(crate) async fn serve(
     }
     // Whoever starts it waits for this line.
     screen.print(format!("{url}\n").as_bytes());
+    screen.check_printed().map_err(|error| Failure::stdout(&error))?;
     screen.note(&format!("kubectl    kubectl --server {url} get pods -A -w"));
     screen.note(&format!("kubeflect  kubeflect watch pods -A --server {url}"));
     let churn = async {
@@ -108,12 +117,9 @@ pub(crate) async fn serve(
             populations[population].change();
         }
     };
-    let mut terminate = signal(SignalKind::terminate())
-        .map_err(|error| Failure::new(format!("can not listen for signals: {error}")))?;
     tokio::select! {
         () = churn => {}
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+        () = signals.received() => {}
     }
     serving.stop().await;
     Ok(())
@@ -134,9 +140,24 @@ async fn furnish(arguments: &ApiServerArguments) -> Result<(ApiServer, Vec<Popul
     Ok((server, populations))
 }
 
+/// What a kubeconfig of ours begins with.
+const OURS: &str = "# Written by kubeflect api-server, which writes it again.";
+
+/// A kubeconfig may be all somebody has to get into their cluster.
+fn check_is_ours(file: &Path) -> Result<(), Failure> {
+    match fs::read(file) {
+        Ok(text) if !text.starts_with(OURS.as_bytes()) => Err(Failure::Usage(format!(
+            "{} is there already and was not written by kubeflect: choose another file, or add --force",
+            file.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn write_kubeconfig(file: &Path, url: &str) -> Result<(), Failure> {
     let text = format!(
-        "apiVersion: v1
+        "{OURS}
+apiVersion: v1
 kind: Config
 clusters:
   - name: kubeflect

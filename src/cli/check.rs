@@ -8,6 +8,7 @@ use kubeflect::Kind;
 use kubeflect::api::ApiError;
 use kubeflect::client::{Access, Cluster as _, Discovery, HttpCluster, Request, Transport};
 use kubeflect::config::{Config, ReflectorSettings};
+use kubeflect::object::Scope;
 use serde_json::Value;
 
 use super::cluster::ClusterArguments;
@@ -105,6 +106,13 @@ async fn find_out(cluster: &HttpCluster, config: &Config) -> Result<Vec<Finding>
     let mut watchable = None;
     for (name, settings) in &config.reflectors {
         match discovery.resolve(&settings.full_kind()) {
+            Ok(served) if served.kind.scope == Scope::Cluster && settings.namespace.is_some() => {
+                let problem = format!(
+                    "a {} is in no namespace; leave reflectors.{name}.namespace out",
+                    served.kind.kind
+                );
+                findings.push(bad(&format!("kind of {name}"), problem));
+            }
             Ok(served) => {
                 let findings_of_kind = rights(&*transport, &served.kind, settings).await;
                 if findings_of_kind.iter().all(|finding| finding.verdict == Verdict::Ok) {
@@ -182,9 +190,10 @@ async fn streaming_lists(
     };
     match tokio::time::timeout(PATIENCE, transport.send(request)).await {
         Ok(Ok(response)) if response.status == 200 => ok(about, "the server has them"),
-        Ok(Ok(_)) => {
+        Ok(Ok(response)) if matches!(response.status, 400 | 422) => {
             note(about, "the server has none: objects are listed instead, which costs it more")
         }
+        Ok(Ok(response)) => note(about, format!("not known: answered {}", response.status)),
         Ok(Err(error)) => note(about, format!("not known: {}", chain(&error))),
         Err(_elapsed) => note(about, "not known: no answer in time"),
     }
@@ -199,7 +208,8 @@ async fn version(transport: &dyn Transport) -> Result<String, ApiError> {
             return Err(ApiError::from_code(status, String::new(), None));
         }
         let version: Value = serde_json::from_slice(&body).unwrap_or_default();
-        Ok(version["gitVersion"].as_str().unwrap_or("of unknown version").to_owned())
+        let version = version["gitVersion"].as_str().map(str::to_owned);
+        version.ok_or_else(|| ApiError::malformed("/version does not tell a version of Kubernetes"))
     };
     let answer = tokio::time::timeout(PATIENCE, answer).await;
     answer.map_err(|_elapsed| ApiError::Timeout { waited: PATIENCE })?
@@ -210,7 +220,9 @@ fn advice(error: &ApiError) -> &'static str {
     match error {
         ApiError::Unauthorized { .. } => "log in again, or mend the user of the kubeconfig",
         ApiError::Forbidden { .. } => "ask an administrator for the right",
-        ApiError::NotFound { .. } => "is this the address of an API server?",
+        ApiError::NotFound { .. } | ApiError::Malformed { .. } => {
+            "is this the address of an API server?"
+        }
         _ => "is the server running, and can it be reached from here?",
     }
 }

@@ -1,7 +1,9 @@
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use kubeflect::api::ApiError;
 use kubeflect::client::{
     Cluster as _, ConfigOptions, Connection, Discovery, HttpCluster, ServedKind, UnknownKind,
 };
@@ -27,10 +29,19 @@ pub(crate) struct ClusterArguments {
     pub(crate) server: Option<String>,
 }
 
+const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
 impl ClusterArguments {
     /// Whether one is named.
     pub(crate) fn is_given(&self) -> bool {
         self.kubeconfig.is_some() || self.context.is_some() || self.server.is_some()
+    }
+
+    /// Whether this process was given one: by `KUBECONFIG`, or as the pod it runs in.
+    pub(crate) fn is_in_the_environment() -> bool {
+        let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+        is_set("KUBECONFIG")
+            || (is_set("KUBERNETES_SERVICE_HOST") && Path::new(SERVICE_ACCOUNT_TOKEN).exists())
     }
 
     /// These, or else those of a configuration.
@@ -55,7 +66,7 @@ impl ClusterArguments {
 /// How often a server that does not answer is asked what it serves.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Finds the kind that a name means. Waits for a server that does not answer, and says so once.
+/// Finds the kind that a name means. Waits for a server that does not answer, and says so once, and when it does.
 pub(crate) async fn resolve(
     cluster: &HttpCluster,
     name: &str,
@@ -64,8 +75,14 @@ pub(crate) async fn resolve(
     let mut told = String::new();
     loop {
         match try_resolve(cluster, name).await {
-            Ok(found) => return found.map_err(|unknown| Failure::new(unknown.to_string())),
-            Err(Failure::Failed(reason)) if reason != told => {
+            Ok(found) => {
+                if !told.is_empty() {
+                    screen.note(&format!("kubeflect: {} answers", cluster.connection().server));
+                }
+                return found.map_err(|unknown| Failure::new(unknown.to_string()));
+            }
+            Err(problem) if problem.needs_help => return Err(problem.into()),
+            Err(Unresolved { reason, .. }) if reason != told => {
                 screen.note(&format!("kubeflect: {reason}; trying again until it answers"));
                 told = reason;
             }
@@ -75,15 +92,30 @@ pub(crate) async fn resolve(
     }
 }
 
+/// Why a server does not say what it serves.
+pub(crate) struct Unresolved {
+    pub(crate) reason: String,
+    /// Whether it will not pass by itself.
+    needs_help: bool,
+}
+
+impl From<Unresolved> for Failure {
+    fn from(problem: Unresolved) -> Self {
+        Self::Failed(problem.reason)
+    }
+}
+
 /// Asks once.
 pub(crate) async fn try_resolve(
     cluster: &HttpCluster,
     name: &str,
-) -> Result<Result<ServedKind, UnknownKind>, Failure> {
-    let transport = cluster.connect()?;
-    let discovery = Discovery::run(&*transport).await.map_err(|error| {
+) -> Result<Result<ServedKind, UnknownKind>, Unresolved> {
+    let problem = |error: ApiError| {
         let server = &cluster.connection().server;
-        Failure::new(format!("{server} does not say what it serves: {}", chain(&error)))
-    })?;
+        let reason = format!("{server} does not say what it serves: {}", chain(&error));
+        Unresolved { reason, needs_help: error.needs_help() }
+    };
+    let transport = cluster.connect().map_err(problem)?;
+    let discovery = Discovery::run(&*transport).await.map_err(problem)?;
     Ok(discovery.resolve(name).cloned())
 }

@@ -1,5 +1,6 @@
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 use kubeflect::client::ConfigError;
@@ -20,6 +21,11 @@ impl Failure {
     /// With a text that says what to do.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self::Failed(text.into())
+    }
+
+    /// What is printed can not be written.
+    pub(crate) fn stdout(error: &io::Error) -> Self {
+        Self::Failed(format!("can not write to stdout: {error}"))
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
@@ -72,7 +78,11 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        message = format!("{message}: {error}");
+        let why = error.to_string();
+        // Some say what their cause says.
+        if !message.ends_with(&why) {
+            message = format!("{message}: {why}");
+        }
         cause = error.source();
     }
     message

@@ -1,8 +1,11 @@
+use std::io;
+
 use kubeflect::object::Resource;
 use kubeflect::{Cause, Kind, ResourceEvent};
 use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
 
-use super::screen::{Colour, Screen};
+use super::screen::{Colour, Screen, one_line};
 
 /// An object that can be written as JSON, whatever is kept of it.
 pub(crate) trait Shown: Resource + Serialize {}
@@ -40,14 +43,44 @@ pub(crate) fn push_json<K: Shown>(lines: &mut Vec<u8>, kind: &Kind, event: &Reso
         object,
     };
     let start = lines.len();
-    if let Err(error) = serde_json::to_writer(&mut *lines, &line) {
+    if let Err(error) = line.serialize(&mut Serializer::with_formatter(&mut *lines, AsText)) {
         // One that was kept as it came and is not what it should be. What is known of it is told.
         tracing::warn!(%kind, key = %key.as_ref().map(ToString::to_string).unwrap_or_default(), %error, "an object can not be read");
         lines.truncate(start);
         line.object = None;
-        serde_json::to_writer(&mut *lines, &line).expect("texts go as JSON");
+        let mut serializer = Serializer::with_formatter(&mut *lines, AsText);
+        line.serialize(&mut serializer).expect("texts go as JSON");
     }
     lines.push(b'\n');
+}
+
+/// Writes JSON that a terminal takes for text: JSON has no need to escape all that terminals obey.
+struct AsText;
+
+impl Formatter for AsText {
+    fn write_string_fragment<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(|c| ('\u{7f}'..='\u{9f}').contains(&c)) {
+            let (before, after) = rest.split_at(at);
+            let control = after.chars().next().unwrap_or_default();
+            write!(writer, "{before}\\u{:04x}", u32::from(control))?;
+            rest = &after[control.len_utf8()..];
+        }
+        writer.write_all(rest.as_bytes())
+    }
+
+    /// Of objects that were kept as they came: these stand in their texts, and nowhere else.
+    fn write_raw_fragment<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        self.write_string_fragment(writer, fragment)
+    }
 }
 
 /// Adds a change as a line for people.
@@ -60,7 +93,8 @@ pub(crate) fn push_text<K: Resource>(
     let happened = event_name(event).to_lowercase();
     let happened = screen.paint(colour_of(event), &format!("{happened:<10}"));
     let kind = kind.to_string();
-    let key = object_of(event).map(|object| object.key().to_string()).unwrap_or_default();
+    let key =
+        object_of(event).map(|object| one_line(&object.key().to_string())).unwrap_or_default();
     let cause = event.cause().map(|cause| format!("  {}", cause_name(cause))).unwrap_or_default();
     let line = format!("{happened} {kind:<17} {key}{}", screen.paint(Colour::Dim, &cause));
     lines.extend_from_slice(line.trim_end().as_bytes());

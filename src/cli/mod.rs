@@ -9,6 +9,7 @@ mod line;
 mod objects;
 mod run;
 mod screen;
+mod signals;
 mod sinks;
 mod table;
 mod watch;
@@ -44,8 +45,8 @@ colours off, which are on on a terminal only.";
 
 /// Reflects Kubernetes resources: keeps them in memory, shows them, and tells others of every change.
 ///
-/// Without a command it is `kubeflect run`. Without --config, --kubeconfig, --context and --server that is an API
-/// server of its own, with a small cluster that keeps changing.
+/// Without a command it is `kubeflect run`. Without --config, --kubeconfig, --context, --server and $KUBECONFIG, and
+/// not in a pod, that is an API server of its own, with a small cluster that keeps changing.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -89,7 +90,7 @@ pub(crate) fn main() -> ExitCode {
     log_to(&screen, command.default_log());
     let done = actix_rt::System::new().block_on(carry_out(command, &screen));
     screen.end();
-    match done {
+    match done.and_then(|()| screen.check_printed().map_err(|error| Failure::stdout(&error))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             screen.note(&format!("kubeflect: {failure}"));
@@ -115,11 +116,18 @@ async fn carry_out(command: Command, screen: &Arc<Screen>) -> Result<(), Failure
 
 /// Logs go above the status line.
 fn log_to(screen: &Arc<Screen>, default: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
+    let filter = EnvFilter::try_new(if wanted.is_empty() { default } else { &wanted });
+    let filter = filter.unwrap_or_else(|error| {
+        screen.note(&format!(
+            "kubeflect: RUST_LOG is not understood ({error}): write it like info or kubeflect=debug"
+        ));
+        EnvFilter::new(default)
+    });
     let writer = Arc::clone(screen);
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_ansi(screen.has_status())
+        .with_ansi(screen.has_coloured_notes())
         .with_writer(move || writer.notes())
         .init();
 }

@@ -1,5 +1,8 @@
 use std::env;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -10,8 +13,10 @@ use tokio::sync::Notify;
 /// program, the terminal is as it was, but for one line.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    /// Whether stderr is a terminal.
+    /// Whether there is a place for a status line: a terminal that nobody else writes to.
     has_status: bool,
+    /// Whether stderr has colours.
+    notes_colours: Colours,
     colours: Colours,
     state: Mutex<State>,
     /// Told when stdout takes nothing any more.
@@ -51,12 +56,15 @@ impl Screen {
     pub(crate) fn of_process() -> Self {
         let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         let wants_none = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colours = |is_terminal: bool| match is_terminal && !is_dumb && !wants_none {
+            true => Colours::On,
+            false => Colours::Off,
+        };
+        let is_on_a_terminal = io::stderr().is_terminal() && !is_dumb;
         Self {
-            has_status: io::stderr().is_terminal() && !is_dumb,
-            colours: match io::stdout().is_terminal() && !is_dumb && !wants_none {
-                true => Colours::On,
-                false => Colours::Off,
-            },
+            has_status: is_on_a_terminal && !is_read_by_a_program(),
+            notes_colours: colours(io::stderr().is_terminal()),
+            colours: colours(io::stdout().is_terminal()),
             state: Mutex::default(),
             closed: Notify::new(),
         }
@@ -65,6 +73,16 @@ impl Screen {
     /// Whether there is a status line.
     pub(crate) fn has_status(&self) -> bool {
         self.has_status
+    }
+
+    /// Whether stderr is a terminal, whoever else may write to it.
+    pub(crate) fn is_on_a_terminal(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
+    /// Whether stderr has colours.
+    pub(crate) fn has_coloured_notes(&self) -> bool {
+        self.notes_colours == Colours::On
     }
 
     /// A text for stdout in a colour, if there are any.
@@ -136,6 +154,11 @@ impl Screen {
     /// Waits until stdout takes nothing any more. That a reader went away is no error.
     pub(crate) async fn closed(&self) -> io::Result<()> {
         self.closed.notified().await;
+        self.check_printed()
+    }
+
+    /// Whether all that was printed so far was taken, or its reader has gone away.
+    pub(crate) fn check_printed(&self) -> io::Result<()> {
         match self.lock().failed.take() {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),
@@ -171,9 +194,21 @@ impl State {
     }
 }
 
+/// Whether stdout goes to another program, which may well write to the terminal itself: a pager, `jq`.
+fn is_read_by_a_program() -> bool {
+    let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let kind = stdout.and_then(|stdout| stdout.metadata()).map(|metadata| metadata.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+}
+
 /// A text that a terminal takes for text. Lines stay lines.
 pub(crate) fn without_controls(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', " ")
+}
+
+/// The same for what has to stay in its line.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 struct Notes(std::sync::Arc<Screen>);

@@ -1,4 +1,4 @@
-use super::screen::without_controls;
+use super::screen::one_line;
 
 /// Rows below titles, each cell as wide as the widest of its column when the table began.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Table {
         let mut line = String::new();
         for (at, cell) in cells.iter().enumerate() {
             // What a server said does not get to move the cursor.
-            let cell = without_controls(cell).replace('\n', " ");
+            let cell = one_line(cell);
             let shown = if cell.is_empty() { "<none>" } else { &cell };
             line.push_str(&paint(at, shown));
             if at + 1 < cells.len() {

@@ -32,13 +32,16 @@ pub struct ClusterSettings {
 }
 
 /// Where the page, the metrics and the probes are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageSettings {
     /// The address; none for no page.
     pub listen: Option<SocketAddr>,
+    /// By which names it may be addressed, beside this machine's own.
+    pub hosts: Vec<String>,
 }
 
 const LISTEN: &str = "127.0.0.1:9180";
+pub(super) const HOSTS: &str = "write a list of names, like [\"kubeflect.default.svc\"]";
 const ADDRESS: &str = "write an address and a port, like \"127.0.0.1:9180\"";
 
 impl Default for Config {
@@ -59,7 +62,7 @@ impl Default for Config {
 
 impl Default for PageSettings {
     fn default() -> Self {
-        Self { listen: LISTEN.parse().ok() }
+        Self { listen: LISTEN.parse().ok(), hosts: Vec::new() }
     }
 }
 
@@ -95,7 +98,12 @@ impl Config {
                         (name, settings)
                     })
                     .collect(),
-                None => default.reflectors,
+                None => {
+                    let mut reflectors = default.reflectors;
+                    let all = || sinks.keys().cloned().collect();
+                    reflectors.values_mut().for_each(|reflector| reflector.sinks = all());
+                    reflectors
+                }
             };
             let config = Self {
                 cluster: ClusterSettings::read(&root.section("cluster")),
@@ -110,25 +118,28 @@ impl Config {
 
     /// What no setting alone is wrong about.
     fn check_as_a_whole(&self, root: &Section<'_>) {
-        let is_stdout = |sink: &&SinkSettings| match &sink.kind {
+        let is_stdout = |(_, sink): &(&String, &SinkSettings)| match &sink.kind {
             SinkKind::Log => true,
             SinkKind::Json(json) => json.output == Output::Stdout,
             SinkKind::Webhook(_) | SinkKind::Events(_) => false,
         };
-        if self.sinks.values().filter(is_stdout).count() > 1 {
-            root.refuse(
-                "sinks",
-                "two of them write to stdout: leave one log or one json with path \"-\"",
-            );
+        let mut on_stdout = self.sinks.iter().filter(is_stdout);
+        if let Some((first, _)) = on_stdout.next() {
+            for (name, _) in on_stdout {
+                let problem = format!(
+                    "but {first} writes to stdout too: leave one log or one json with path \"-\""
+                );
+                root.refuse_below(&["sinks", name, "type"], &problem);
+            }
         }
         let settings: Vec<_> = self.reflectors.iter().collect();
         for (at, (name, reflector)) in settings.iter().enumerate() {
             let same = settings[..at].iter().find(|(_, other)| other.reflects_the_same(reflector));
             if let Some((other, _)) = same {
                 let problem = format!(
-                    "{other} and {name} reflect the same: leave one of them, with the sinks of both"
+                    "but {other} reflects the same: leave one of them, with the sinks of both"
                 );
-                root.refuse("reflectors", &problem);
+                root.refuse_below(&["reflectors", name, "kind"], &problem);
             }
         }
     }
@@ -154,13 +165,21 @@ impl ClusterSettings {
 impl PageSettings {
     fn read(section: &Section<'_>) -> Self {
         let allowed = format!("{ADDRESS}, or \"off\"");
-        let listen = section.text("listen", &allowed, |text| match text {
+        let default = Self::default();
+        let listen = section.word("listen", &allowed, |text| match text {
             "off" => Some(None),
             _ => text.parse().ok().map(Some),
         });
+        let hosts = section.list("hosts", HOSTS, host);
         section.finish();
-        listen.map_or_else(Self::default, |listen| Self { listen })
+        Self { listen: listen.unwrap_or(default.listen), hosts: hosts.unwrap_or(default.hosts) }
     }
+}
+
+/// A name without a port.
+pub(super) fn host(text: &str) -> Option<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    (!text.is_empty() && text.chars().all(is_part)).then(|| text.to_owned())
 }
 
 fn unreadable(file: &Path, error: &std::io::Error) -> InvalidConfig {

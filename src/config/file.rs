@@ -53,6 +53,33 @@ impl<'a> File<'a> {
         if problems.is_empty() { Ok(read) } else { Err(InvalidConfig { problems }) }
     }
 
+    /// What is wrong with a setting of a file that could be read.
+    pub(super) fn problem_at(
+        name: &Path,
+        text: &str,
+        keys: &[&str],
+        problem: &str,
+    ) -> InvalidSetting {
+        let file = File { name: name.display().to_string(), text, problems: RefCell::default() };
+        let table = DeTable::parse(text).map(Spanned::into_inner).unwrap_or_default();
+        file.located(&table, keys, problem)
+    }
+
+    /// With the line of the setting, or of the nearest table if it is left out.
+    fn located(&self, table: &DeTable<'_>, keys: &[&str], problem: &str) -> InvalidSetting {
+        let (mut table, mut line, mut found) = (Some(table), None, None);
+        for key in keys {
+            found = table.and_then(|table| table.iter().find(|(name, _)| name.get_ref() == key));
+            line = found.map(|(_, value)| self.line_at(value.span().start)).or(line);
+            table = found.and_then(|(_, value)| value.get_ref().as_table());
+        }
+        let problem = match found {
+            Some((_, value)) => format!("found {}, {problem}", shown(value.get_ref())),
+            None => problem.to_owned(),
+        };
+        self.problem(line, keys.join("."), problem)
+    }
+
     fn line_at(&self, at: usize) -> usize {
         1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
     }
@@ -118,6 +145,22 @@ impl<'a> Section<'a> {
             self.refuse(key, allowed);
         }
         value
+    }
+
+    /// As [`text`](Self::text), where an empty one says nothing.
+    pub(super) fn word<T>(
+        &self,
+        key: &'static str,
+        allowed: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        match self.find(key)?.get_ref() {
+            DeValue::String(text) if text.is_empty() => {
+                self.refuse(key, allowed);
+                None
+            }
+            _ => self.text(key, allowed, read),
+        }
     }
 
     /// A whole number of this range.
@@ -192,12 +235,18 @@ impl<'a> Section<'a> {
         allowed: &str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
-        match self.find(key).map(Spanned::get_ref) {
-            Some(DeValue::String(text)) if text.is_empty() => self.refuse(key, allowed),
-            Some(_) => return self.text(key, allowed, read),
-            None => self.note(self.line, self.full(key), format!("found nothing, {allowed}")),
+        if self.find(key).is_none() {
+            self.note(self.line, self.full(key), format!("found nothing, {allowed}"));
         }
-        None
+        self.word(key, allowed, read)
+    }
+
+    /// Refuses a setting of a table somewhere below this one.
+    pub(super) fn refuse_below(&self, keys: &[&str], problem: &str) {
+        if let Some(table) = self.table {
+            let problem = self.file.located(table, keys, problem);
+            self.file.problems.borrow_mut().push(problem);
+        }
     }
 
     /// Refuses what a key has, saying what it may have.

@@ -1,4 +1,7 @@
 use std::fmt;
+use std::path::Path;
+
+use super::file::File;
 
 /// Everything that is wrong with a configuration, one line each, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +21,24 @@ pub struct InvalidSetting {
     pub key: String,
     /// What was found, and what to write instead.
     pub problem: String,
+}
+
+impl InvalidSetting {
+    /// What turned out to be wrong with a setting of a file after it had been read: with its line and what it has.
+    ///
+    /// ```
+    /// use kubeflect::config::InvalidSetting;
+    ///
+    /// let text = "[sinks.lines]\ntype = 'json'\npath = '/nowhere/a.jsonl'\n";
+    /// let keys = ["sinks", "lines", "path"];
+    /// assert_eq!(
+    ///     InvalidSetting::at("k.toml".as_ref(), text, &keys, "there is no such folder").to_string(),
+    ///     "k.toml:3: sinks.lines.path: found \"/nowhere/a.jsonl\", there is no such folder",
+    /// );
+    /// ```
+    pub fn at(file: &Path, text: &str, keys: &[&str], problem: &str) -> Self {
+        File::problem_at(file, text, keys, problem)
+    }
 }
 
 impl fmt::Display for InvalidSetting {

@@ -92,7 +92,7 @@ impl ReflectorSettings {
         );
         settings.representation =
             section
-                .text("representation", "write \"dynamic\", \"lazy\" or \"metadata\"", |text| {
+                .word("representation", "write \"dynamic\", \"lazy\" or \"metadata\"", |text| {
                     match text {
                         "dynamic" => Some(Representation::Dynamic),
                         "lazy" => Some(Representation::Lazy),
@@ -103,7 +103,7 @@ impl ReflectorSettings {
                 .unwrap_or_default();
         let resync = "write a duration of at least 1s, like \"10m\", or \"never\"";
         settings.resync = section
-            .text("resync", resync, |text| match text {
+            .word("resync", resync, |text| match text {
                 "never" => Some(None),
                 _ => duration(text).filter(|period| *period >= SHORTEST_RESYNC).map(Some),
             })
@@ -134,7 +134,9 @@ impl ReflectorSettings {
             names => format!("write a list with any of \"{}\"", names.join("\", \"")),
         };
         let known = |name: &str| sinks.contains_key(name).then(|| name.to_owned());
-        self.sinks = section.list("sinks", &allowed, known).unwrap_or_default();
+        self.sinks = section
+            .list("sinks", &allowed, known)
+            .unwrap_or_else(|| sinks.keys().cloned().collect());
         self.sinks.sort();
         self.sinks.dedup();
     }

@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::checked::{HOSTS, host};
 use super::file::Section;
 use super::units::{duration, size};
 use crate::client::ServerAddress;
@@ -62,10 +63,12 @@ pub struct WebhookSettings {
 }
 
 /// Server-sent events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsSettings {
     /// Where they are served.
     pub listen: SocketAddr,
+    /// By which names they may be asked for, beside this machine's own.
+    pub hosts: Vec<String>,
     /// How many may listen at once.
     pub clients: usize,
 }
@@ -106,13 +109,13 @@ impl SinkSettings {
 impl JsonSettings {
     fn read(section: &Section<'_>) -> Self {
         let allowed = "write the path of a file, or \"-\" for stdout";
-        let output = section.text("path", allowed, |text| match text {
+        let output = section.word("path", allowed, |text| match text {
             "-" => Some(Output::Stdout),
             _ => (!text.ends_with('/')).then(|| Output::File(text.into())),
         });
         let least = 1 << 10;
         let rotate_size =
-            section.text("rotate-size", "write a size of at least 1KiB, like \"64MiB\"", |text| {
+            section.word("rotate-size", "write a size of at least 1KiB, like \"64MiB\"", |text| {
                 size(text).filter(|size| *size >= least)
             });
         Self {
@@ -129,7 +132,7 @@ impl WebhookSettings {
         let token_file = section
             .text("token-file", "write the path of a file", |text| Some(PathBuf::from(text)));
         let timeout =
-            section.text("timeout", "write a duration from 1s to 10m, like \"10s\"", |text| {
+            section.word("timeout", "write a duration from 1s to 10m, like \"10s\"", |text| {
                 duration(text).filter(|timeout| (1..=600).contains(&timeout.as_secs()))
             });
         // Nobody is given these: what is wrong with the address has been noted.
@@ -142,9 +145,10 @@ impl WebhookSettings {
 impl EventsSettings {
     fn read(section: &Section<'_>) -> Self {
         let allowed = "write an address and a port, like \"127.0.0.1:9181\"";
-        let listen = section.text("listen", allowed, |text| text.parse().ok());
+        let listen = section.word("listen", allowed, |text| text.parse().ok());
         Self {
             listen: listen.unwrap_or_else(|| EVENTS_LISTEN.into()),
+            hosts: section.list("hosts", HOSTS, host).unwrap_or_default(),
             clients: section.count("clients", 1..=10_000).unwrap_or(CLIENTS),
         }
     }

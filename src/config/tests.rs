@@ -95,6 +95,23 @@ fn settings_are_taken_as_they_are_meant() {
 }
 
 #[test]
+fn whoever_names_no_sink_tells_every_one_there_is() {
+    let sinks = |text: &str| -> Vec<String> {
+        let config = parse(text).unwrap();
+        let mut sinks: Vec<_> =
+            config.reflectors.into_values().map(|it| it.sinks.join(" ")).collect();
+        sinks.dedup();
+        sinks
+    };
+    assert_eq!(sinks("[reflectors.a]\nkind = 'pods'"), ["log"]);
+    assert_eq!(sinks("[sinks.lines]\ntype = 'json'"), ["lines"]);
+    let two = "[sinks.lines]\ntype = 'json'\n[sinks.stream]\ntype = 'events'\n";
+    assert_eq!(sinks(two), ["lines stream"]);
+    assert_eq!(sinks(&format!("{two}[reflectors.a]\nkind = 'pods'")), ["lines stream"]);
+    assert_eq!(sinks(&format!("{two}[reflectors.a]\nkind = 'pods'\nsinks = []")), [""]);
+}
+
+#[test]
 fn whatever_is_wrong_is_told_in_one_line_with_its_place_and_what_to_write() {
     for (text, expected) in [
         ("[page]\nlisten = 80", "k.toml:2: page.listen: found 80, write an address and a port"),
@@ -102,10 +119,12 @@ fn whatever_is_wrong_is_told_in_one_line_with_its_place_and_what_to_write() {
             "[page]\n\nlisten = 'here'",
             "k.toml:3: page.listen: found \"here\", write an address and",
         ),
+        ("[page]\nlisten = ''", "k.toml:2: page.listen: found \"\", write an address and a port"),
+        ("[page]\nhosts = ['a:80']", "k.toml:2: page.hosts: found \"a:80\", write a list of names"),
         ("page = 1", "k.toml:1: page: found 1, write a table: [page]"),
         (
             "[page]\nport = 1",
-            "k.toml:2: page.port: found a setting that is not known, write one of listen",
+            "k.toml:2: page.port: found a setting that is not known, write one of hosts, listen",
         ),
         (
             "[pages]",
@@ -156,6 +175,14 @@ fn whatever_is_wrong_is_told_in_one_line_with_its_place_and_what_to_write() {
             "k.toml:3: reflectors.a.resync: found \"1ms\", write a duration of at least 1s",
         ),
         (
+            "[reflectors.a]\nkind = 'a'\nresync = ''",
+            "k.toml:3: reflectors.a.resync: found \"\", write a duration",
+        ),
+        (
+            "[reflectors.a]\nkind = 'a'\nrepresentation = ''",
+            "k.toml:3: reflectors.a.representation: found \"\", write \"dynamic\", \"lazy\" or",
+        ),
+        (
             "[reflectors.a]\nkind = 'a'\nresync = 10",
             "k.toml:3: reflectors.a.resync: found 10, write a duration",
         ),
@@ -177,7 +204,7 @@ fn whatever_is_wrong_is_told_in_one_line_with_its_place_and_what_to_write() {
         ),
         (
             "[reflectors.a]\nkind = 'a'\n[reflectors.b]\nkind = 'a'",
-            "k.toml:1: reflectors: found a table, a and b reflect the same",
+            "k.toml:4: reflectors.b.kind: found \"a\", but a reflects the same: leave one of them",
         ),
         (
             "[sinks.a]\ntype = 'mail'",
@@ -227,7 +254,7 @@ fn whatever_is_wrong_is_told_in_one_line_with_its_place_and_what_to_write() {
         ),
         (
             "[sinks.a]\ntype = 'log'\n[sinks.b]\ntype = 'json'\n[reflectors]",
-            "k.toml:1: sinks: found a table, two of them write to stdout",
+            "k.toml:4: sinks.b.type: found \"json\", but a writes to stdout too: leave one",
         ),
         ("[page", "k.toml:1: is not TOML: "),
         ("a = 1\na = 2", "k.toml:2: is not TOML: "),

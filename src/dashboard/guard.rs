@@ -7,7 +7,7 @@ use actix_web::http::{Method, StatusCode, Uri};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpResponse, web};
 
-use super::{Audience, Dashboard};
+use super::{Audience, Dashboard, DashboardOptions};
 
 /// On every answer. The page needs nothing but its own files, and nobody needs the page but its reader.
 const HEADERS: [(HeaderName, &str); 7] = [
@@ -24,8 +24,27 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (header::CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
 ];
 
-/// Refuses who should not be here, before any route sees the request. For the page and all it asks for.
-pub(super) async fn page(
+/// Refuses who should not be here, before any route sees the request: for the page and all it asks for, and for routes
+/// of your own that serve objects. The application needs a `web::Data<Dashboard>` or a `web::Data<DashboardOptions>`.
+///
+/// ```
+/// use actix_web::middleware::from_fn;
+/// use actix_web::{App, test, web};
+/// use kubeflect::dashboard::{DashboardOptions, protect};
+///
+/// # actix_rt::System::new().block_on(async {
+/// let app = App::new()
+///     .app_data(web::Data::new(DashboardOptions::default()))
+///     .route("/secrets", web::get().to(async || "none of yours").wrap(from_fn(protect)));
+/// let app = test::init_service(app).await;
+/// let request = test::TestRequest::get().uri("/secrets").insert_header(("host", "evil.example"));
+/// assert_eq!(test::call_service(&app, request.to_request()).await.status(), 421);
+/// # });
+/// ```
+///
+/// # Errors
+/// Those of the routes behind it.
+pub async fn protect(
     request: ServiceRequest,
     next: Next<impl MessageBody>,
 ) -> Result<ServiceResponse<EitherBody<impl MessageBody>>, Error> {
@@ -33,7 +52,7 @@ pub(super) async fn page(
     answer(request, next, refusal).await
 }
 
-/// As [`page`], for what holds no objects.
+/// As [`protect`], for what holds no objects.
 pub(super) async fn probe(
     request: ServiceRequest,
     next: Next<impl MessageBody>,
@@ -73,13 +92,14 @@ enum Holds {
 struct Refusal(StatusCode, &'static str);
 
 fn refuse(request: &ServiceRequest, holds: Holds) -> Option<Refusal> {
-    let Some(dashboard) = request.app_data::<web::Data<Dashboard>>() else {
+    let dashboard = request.app_data::<web::Data<Dashboard>>().map(|it| &it.inner.options);
+    let alone = || request.app_data::<web::Data<DashboardOptions>>().map(|it| &***it);
+    let Some(options) = dashboard.or_else(alone) else {
         return Some(Refusal(
             StatusCode::INTERNAL_SERVER_ERROR,
             "the application has no web::Data<Dashboard>\n",
         ));
     };
-    let options = &dashboard.inner.options;
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Some(Refusal(StatusCode::METHOD_NOT_ALLOWED, "read-only: only GET and HEAD\n"));
     }
@@ -87,7 +107,7 @@ fn refuse(request: &ServiceRequest, holds: Holds) -> Option<Refusal> {
     let Some(host) = host(request).filter(|host| is_ours(host, listens_on, &options.hosts)) else {
         return Some(Refusal(
             StatusCode::MISDIRECTED_REQUEST,
-            "not addressed by a name of this machine: add it to the dashboard's hosts if it is one\n",
+            "not addressed by a name of this machine: add it to hosts if it is one\n",
         ));
     };
     if is_foreign(request, &host) {

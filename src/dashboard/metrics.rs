@@ -42,6 +42,7 @@ fn labels_of(
     seen: &mut BTreeMap<Vec<(&'static str, String)>, usize>,
 ) -> Vec<(&'static str, String)> {
     let mut labels = vec![("resource", status.kind.to_string())];
+    labels.extend(status.name.iter().map(|name| ("reflector", name.to_string())));
     let selection = &status.selection;
     let parts = [
         ("namespace", &selection.namespace),
@@ -108,8 +109,10 @@ impl Samples {
         }
         for subscriber in &status.subscribers {
             let id = subscriber.id.to_string();
-            let labels: &[_] =
-                &[("subscriber", id.as_str()), ("name", subscriber.name.unwrap_or_default())];
+            let labels: &[_] = &[
+                ("subscriber", id.as_str()),
+                ("name", subscriber.name.as_deref().unwrap_or_default()),
+            ];
             self.add(names::SUBSCRIBER_PENDING, labels, subscriber.pending as f64);
             self.add(names::SUBSCRIBER_DELIVERED, labels, subscriber.delivered as f64);
             self.add(names::SUBSCRIBER_COALESCED, labels, subscriber.coalesced as f64);

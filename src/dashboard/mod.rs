@@ -22,6 +22,7 @@ mod advice;
 mod guard;
 mod journal;
 mod metrics;
+mod pending;
 mod probes;
 mod recorder;
 mod routes;
@@ -30,6 +31,7 @@ mod status;
 mod stream;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub use self::guard::protect;
 use self::journal::Journal;
 use self::recorder::Recorder;
 pub use self::routes::configure;
@@ -103,6 +106,8 @@ struct Inner {
     options: DashboardOptions,
     clock: Clock,
     journal: Mutex<Journal>,
+    /// What is to be reflected and is not yet, and why.
+    pending: Mutex<BTreeMap<String, String>>,
     /// The number of the newest event.
     newest: watch::Sender<u64>,
     streams: AtomicUsize,
@@ -141,6 +146,7 @@ impl Dashboard {
             options,
             clock: Clock(Instant::now()),
             journal,
+            pending: Mutex::default(),
             newest: watch::Sender::new(0),
             streams: AtomicUsize::new(0),
         };

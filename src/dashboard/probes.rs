@@ -15,15 +15,18 @@ impl Dashboard {
         text(StatusCode::SERVICE_UNAVAILABLE, "the threads of the reflectors have ended\n")
     }
 
-    /// Whether every reflector has applied its first list, one line each. A cache that is stale is still one: when the
+    /// Whether every reflector has applied its first list and nothing is pending, one line each. A cache that is stale is still one: when the
     /// API server is down, sending everybody elsewhere helps nobody.
     pub(super) fn readyz(&self) -> HttpResponse {
         if self.inner.runtime.is_stopped() {
             return text(StatusCode::SERVICE_UNAVAILABLE, "[-] stopping\nnot ready\n");
         }
         let statuses = self.inner.runtime.status();
-        let lines: String = statuses.iter().map(line).collect();
-        if statuses.iter().all(|status| status.synced) {
+        let pending = self.pending();
+        let waiting =
+            pending.iter().map(|(name, reason)| one_line(&format!("[-] {name}: {reason}")));
+        let lines: String = statuses.iter().map(line).chain(waiting).collect();
+        if pending.is_empty() && statuses.iter().all(|status| status.synced) {
             return text(StatusCode::OK, &format!("{lines}ready\n"));
         }
         text(StatusCode::SERVICE_UNAVAILABLE, &format!("{lines}not ready\n"))
@@ -39,9 +42,15 @@ fn line(status: &ReflectorStatus) -> String {
         (false, _, None) => ("-", status.phase.to_string()),
     };
     let namespace = status.selection.namespace.iter().map(|name| format!(" in {name}"));
-    let line = format!("[{sign}] {}{}: {state}", status.kind, namespace.collect::<String>());
-    // What a server says may hold anything, but here one line is one reflector.
-    format!("{}\n", line.replace(char::is_control, " "))
+    let name = status.name.as_ref().filter(|name| ***name != *status.kind.to_string());
+    let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+    let line = format!("[{sign}] {name}{}{}: {state}", status.kind, namespace.collect::<String>());
+    one_line(&line)
+}
+
+/// What a server says may hold anything, but here one line is one reflector.
+fn one_line(text: &str) -> String {
+    format!("{}\n", text.replace(char::is_control, " "))
 }
 
 fn text(status: StatusCode, text: &str) -> HttpResponse {

@@ -50,7 +50,7 @@ pub fn configure(config: &mut ServiceConfig) {
     let read = || web::route().guard(guards::Any(guards::Get()).or(guards::Head()));
     // Each is guarded by itself: a scope around them would take the application's other paths.
     let page = |path: &str| web::resource(path.to_owned());
-    let shown = |resource: Resource| resource.wrap(from_fn(guard::page));
+    let shown = |resource: Resource| resource.wrap(from_fn(guard::protect));
     let probed = |resource: Resource| resource.wrap(from_fn(guard::probe));
     config
         .service(shown(page("/").route(read().to(index))))
@@ -87,7 +87,7 @@ async fn events(dashboard: Data<Dashboard>, request: HttpRequest) -> HttpRespons
 }
 
 async fn status(dashboard: Data<Dashboard>) -> HttpResponse {
-    HttpResponse::Ok().json(dashboard.status(&dashboard.reflectors()))
+    HttpResponse::Ok().json(dashboard.status(&dashboard.known()))
 }
 
 async fn object(dashboard: Data<Dashboard>, request: HttpRequest) -> HttpResponse {

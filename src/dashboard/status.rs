@@ -11,7 +11,13 @@ use crate::supervision::{MemberState, MemberStatus, Restart};
 
 impl Dashboard {
     /// Everything there is to know, but for what time it is: equal if nothing happened.
-    pub(super) fn reflectors(&self) -> Value {
+    pub(super) fn known(&self) -> Value {
+        let pending = self.pending().into_iter();
+        let pending = pending.map(|(name, reason)| json!({ "name": name, "reason": reason }));
+        json!({ "reflectors": self.reflectors(), "pending": pending.collect::<Vec<_>>() })
+    }
+
+    fn reflectors(&self) -> Value {
         let clock = self.inner.clock;
         let now = clock.now();
         let statuses = self.inner.runtime.status();
@@ -25,13 +31,14 @@ impl Dashboard {
         shown.collect()
     }
 
-    pub(super) fn status(&self, reflectors: &Value) -> Value {
+    pub(super) fn status(&self, known: &Value) -> Value {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "now": self.inner.clock.now(),
             "alive": self.inner.runtime.is_alive(),
             "stopped": self.inner.runtime.is_stopped(),
-            "reflectors": reflectors,
+            "reflectors": known["reflectors"],
+            "pending": known["pending"],
         })
     }
 }
@@ -40,6 +47,7 @@ fn reflector(status: &ReflectorStatus, clock: Clock) -> Value {
     let quarantined = status.quarantined.objects.iter();
     json!({
         "id": status.id,
+        "name": status.name.as_deref(),
         "resource": status.kind.to_string(),
         "apiVersion": status.kind.api_version(),
         "kind": status.kind.kind,
@@ -187,7 +195,7 @@ fn subscriber(subscriber: &SubscriberStatus) -> Value {
     };
     json!({
         "id": subscriber.id,
-        "name": subscriber.name,
+        "name": subscriber.name.as_deref(),
         "policy": policy,
         "atMost": at_most,
         "pending": subscriber.pending,

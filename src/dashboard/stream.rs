@@ -118,12 +118,12 @@ impl Reader {
 
     fn status(&mut self) -> Option<Bytes> {
         self.next_status = Instant::now() + STATUS_EVERY;
-        let reflectors = self.place.0.reflectors();
-        if reflectors == self.shown {
+        let known = self.place.0.known();
+        if known == self.shown {
             return None;
         }
-        let status = self.place.0.status(&reflectors);
-        self.shown = reflectors;
+        let status = self.place.0.status(&known);
+        self.shown = known;
         Some(self.frame(&format!("event: status\ndata: {status}\n\n")))
     }
 

@@ -230,8 +230,9 @@ impl<K: Resource> Reflector<K> {
         options: SubscribeOptions,
     ) -> Result<Subscription<K>, Stopped> {
         let id = SubscriptionId(self.next_subscription.fetch_add(1, Ordering::Relaxed));
+        let period = options.resync;
         let subscriber = Arc::new(Subscriber::new(id, target, options));
-        self.ask(&self.timer, || Schedule { id, period: options.resync }).await?;
+        self.ask(&self.timer, || Schedule { id, period }).await?;
         self.ask(&self.publisher, || Subscribe {
             subscriber: Arc::clone(&subscriber),
             timer: self.timer.downgrade(),

@@ -25,6 +25,7 @@ use crate::supervision::{BackoffOptions, Faults};
 ///     .index("node", |pod| pod.spec.iter().filter_map(|spec| spec.node_name.clone()).collect());
 /// ```
 pub struct Options<K> {
+    pub(super) name: Option<Arc<str>>,
     pub(super) selection: Selection,
     pub(super) page_size: Option<u32>,
     pub(super) streaming_lists: StreamingLists,
@@ -81,6 +82,7 @@ impl<K> Options<K> {
     /// All objects, in all namespaces.
     pub fn all() -> Self {
         Self {
+            name: None,
             selection: Selection::default(),
             page_size: None,
             streaming_lists: StreamingLists::default(),
@@ -97,6 +99,13 @@ impl<K> Options<K> {
             backoff: BackoffOptions::default(),
             faults: Faults::none(),
         }
+    }
+
+    /// What its status is to call it, beside its kind. Two of another name are two reflectors.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
     /// Only the objects of one namespace.
@@ -246,7 +255,8 @@ impl<K> Options<K> {
             .map(|(name, function)| (name, place(Arc::as_ptr(function).cast())))
             .collect();
         format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            self.name,
             self.selection,
             self.page_size,
             self.streaming_lists,
@@ -358,6 +368,7 @@ fn is_segment(text: &str) -> bool {
 impl<K> Clone for Options<K> {
     fn clone(&self) -> Self {
         Self {
+            name: self.name.clone(),
             selection: self.selection.clone(),
             page_size: self.page_size,
             streaming_lists: self.streaming_lists,

@@ -71,7 +71,8 @@ pub(crate) fn start<K: Resource>(
         indexer.add_index(&name, function).expect("checked options name no index twice");
     }
     let selection = Arc::new(options.selection);
-    let shared = Arc::new(Shared::new(kind, Arc::clone(&selection), writer.store().clone()));
+    let shared =
+        Arc::new(Shared::new(options.name, kind, Arc::clone(&selection), writer.store().clone()));
     let faults = options.faults;
 
     // All of them first get their addresses, then start: those that are sent to before those that send.

@@ -18,6 +18,8 @@ use crate::supervision::{MemberState, MemberStatus};
 pub struct ReflectorStatus {
     /// Tells it from all others of this process.
     pub id: u64,
+    /// What its options call it, if anything.
+    pub name: Option<Arc<str>>,
     /// What it reflects.
     pub kind: Kind,
     /// Which objects of that kind.
@@ -177,7 +179,7 @@ pub struct SubscriberStatus {
     /// Which subscription.
     pub id: u64,
     /// What it was called when it subscribed, if anything.
-    pub name: Option<&'static str>,
+    pub name: Option<Arc<str>>,
     /// How changes reach it when it does not keep up.
     pub delivery: Delivery,
     /// Events it has not been sent yet.
@@ -194,6 +196,7 @@ pub struct SubscriberStatus {
 #[derive(Debug)]
 pub(crate) struct Shared<K> {
     id: u64,
+    name: Option<Arc<str>>,
     pub(super) kind: Kind,
     selection: Arc<Selection>,
     pub(super) store: Store<K>,
@@ -296,7 +299,12 @@ impl SubscriberCounters {
 }
 
 impl<K> Shared<K> {
-    pub(super) fn new(kind: Kind, selection: Arc<Selection>, store: Store<K>) -> Self {
+    pub(super) fn new(
+        name: Option<Arc<str>>,
+        kind: Kind,
+        selection: Arc<Selection>,
+        store: Store<K>,
+    ) -> Self {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let progress = Progress {
             phase: Phase::Starting,
@@ -308,6 +316,7 @@ impl<K> Shared<K> {
         Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             kind,
+            name,
             selection,
             store,
             queue: AtomicUsize::new(0),
@@ -331,6 +340,7 @@ impl<K> Shared<K> {
         ReflectorStatus {
             id: self.id,
             kind: self.kind.clone(),
+            name: self.name.clone(),
             selection: Arc::clone(&self.selection),
             phase: if is_failed { Phase::Failed } else { progress.phase },
             freshness: progress.freshness,

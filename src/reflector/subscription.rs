@@ -61,11 +61,11 @@ impl Default for Delivery {
 /// # Ok::<(), kubeflect::Error>(())
 /// # }).unwrap();
 /// ```
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SubscribeOptions {
     pub(super) delivery: Delivery,
     pub(super) resync: Requested,
-    pub(super) name: Option<&'static str>,
+    pub(super) name: Option<Arc<str>>,
 }
 
 impl SubscribeOptions {
@@ -78,8 +78,8 @@ impl SubscribeOptions {
 
     /// What its status is to call it.
     #[must_use]
-    pub fn name(mut self, name: &'static str) -> Self {
-        self.name = Some(name);
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = Some(name.into());
         self
     }
 

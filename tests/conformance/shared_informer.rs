@@ -92,13 +92,13 @@ fn no_subscriber_is_resynced_more_often_than_its_reflector_si_8_si_10() {
         let world = World::new().pods(&["a"]);
         let pods = world.reflect_with(Options::all().resync(seconds(60))).await;
         let without = world.reflect().await;
-        let own = SubscribeOptions::default();
+        let own = SubscribeOptions::default;
         let logs = [
-            subscribe(&pods, own.no_resync()).await,
-            subscribe(&pods, own).await,
-            subscribe(&pods, own.resync(seconds(5))).await,
-            subscribe(&pods, own.resync(seconds(90))).await,
-            subscribe(&without, own.resync(seconds(5))).await,
+            subscribe(&pods, own().no_resync()).await,
+            subscribe(&pods, own()).await,
+            subscribe(&pods, own().resync(seconds(5))).await,
+            subscribe(&pods, own().resync(seconds(90))).await,
+            subscribe(&without, own().resync(seconds(5))).await,
         ];
         pass(1).await;
         for log in &logs {

@@ -33,6 +33,22 @@ fn ready_is_who_has_applied_every_first_list() {
 }
 
 #[test]
+fn what_is_to_be_reflected_and_is_not_yet_is_not_ready() {
+    on_a_paused_clock(async {
+        let world = World::new();
+        world.pods(&["a"]).await;
+        world.dashboard.set_pending("widgets", "the server has\nno kind");
+        let answer = world.get("/readyz").await;
+        let expected = "[+] pods: ok\n[-] widgets: the server has no kind\nnot ready\n";
+        assert_eq!((answer.status, answer.body.as_str()), (503, expected));
+        let status = world.get("/status.json").await.body;
+        assert!(status.contains("\"pending\":[{\"name\":\"widgets\","), "{status}");
+        world.dashboard.clear_pending("widgets");
+        assert_eq!(world.get("/readyz").await.status, 200);
+    });
+}
+
+#[test]
 fn a_stale_cache_is_still_ready_and_says_so() {
     on_a_paused_clock(async {
         let world = World::new();

@@ -1,4 +1,4 @@
-use kubeflect::embedded::{ApiServer, Verb};
+use kubeflect::embedded::{ApiServer, Filter, RawAnswer, Verb};
 use kubeflect::object::StaticKind as _;
 
 use crate::support::{Folder, Served, output};
@@ -26,7 +26,7 @@ fn what_is_missing_is_named_with_what_to_do() {
     api.forbid(&k8s_openapi::api::core::v1::Pod::static_kind(), Verb::Watch);
     let served = Served::start(&api);
     let folder = Folder::new();
-    let text = "[reflectors.a]\nkind = 'pods'\n[reflectors.b]\nkind = 'widgets'\n[reflectors.c]\nkind = 'nodes'";
+    let text = "[reflectors.a]\nkind = 'pods'\n[reflectors.b]\nkind = 'widgets'\n[reflectors.c]\nkind = 'nodes'\n[reflectors.d]\nkind = 'nodes'\nnamespace = 'shop'";
     let config = folder.write("kubeflect.toml", text);
     let output = output(&["check", "--config", &config, "--server", &served.url]);
     let table = String::from_utf8(output.stdout).unwrap();
@@ -46,8 +46,9 @@ fn what_is_missing_is_named_with_what_to_do() {
     assert!(
         line("kind of b").contains("the server has no kind \"widgets\"; install its definition")
     );
+    assert!(line("kind of d").contains("a Node is in no namespace; leave reflectors.d.namespace"));
     assert!(line("streaming lists").contains("note"));
-    assert!(error.contains("2 checks failed"), "{error}");
+    assert!(error.contains("3 checks failed"), "{error}");
 }
 
 #[test]
@@ -56,4 +57,30 @@ fn a_server_that_is_not_there_is_named() {
     let table = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(table.contains("FAILED") && table.contains("is the server running"), "{table}");
+}
+
+#[test]
+fn who_answers_but_is_no_api_server_is_not_taken_for_one() {
+    let api = ApiServer::demo_cluster(1);
+    let served = Served::start(&api);
+    let check = || {
+        let output = output(&["check", "--server", &served.url]);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    api.answer_with(Filter::verb(Verb::Watch), RawAnswer::text(503, "busy"), usize::MAX);
+    let (_, table) = check();
+    assert!(table.contains("not known: answered 503"), "{table}");
+    api.answer_with(Filter::everything(), RawAnswer::text(200, "<html>Log in"), usize::MAX);
+    let (code, table) = check();
+    assert_eq!(code, Some(1), "{table}");
+    assert!(table.contains("FAILED") && table.contains("is this the address of"), "{table}");
+}
+
+#[test]
+fn a_server_without_tls_is_told_once() {
+    let served = Served::start(&ApiServer::demo_cluster(1));
+    let url = served.url.replace("http:", "https:");
+    let output = output(&["check", "--server", &url]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(table.matches("does not speak TLS").count(), 1, "{table}");
 }

@@ -1,3 +1,5 @@
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -59,7 +61,7 @@ fn what_a_new_configuration_does_not_change_loses_nothing_under_load() {
     let load = Load::start(&api);
     let program = Running::start(&["run", "--config", &file]);
     eventually("the first list", || folder.read("pods.jsonl").contains("SYNCED"));
-    let nodes = "[reflectors.nodes]\nkind = 'nodes'\n";
+    let nodes = "[reflectors.nodes]\nkind = 'nodes'\nsinks = []\n";
     for (round, more) in [
         nodes,
         "",
@@ -109,8 +111,67 @@ fn a_file_that_changes_is_read_and_a_broken_one_is_refused() {
     program.stderr.wait_for("is refused, the configuration before stays in force");
     program.stderr.wait_for("reflectors.nodes.kind: found 7, write the name of a kind");
     folder.write("kubeflect.toml", &good("").replace("'off'", "'127.0.0.1:0'"));
-    program.stderr.wait_for("another address of the page needs a restart");
+    program.stderr.wait_for("another page needs a restart");
     folder.write("kubeflect.toml", &good("[reflectors.nodes]\nkind = 'nodes'\nsinks = ['out']\n"));
     program.stderr.wait_for("started nodes; kept pods");
     eventually("the nodes", || folder.read("pods.jsonl").contains("node-3"));
+}
+
+#[test]
+fn what_ends_leaves_another_of_the_same_kind_running() {
+    let api = ApiServer::seeded(1);
+    let served = Served::start(&api);
+    let folder = Folder::new();
+    let out = folder.path("pods.jsonl");
+    let twice = "[reflectors.again]\nkind = 'po'\nsinks = ['out']\n";
+    let file = folder.write("kubeflect.toml", &config(twice, &served.url, &out));
+    let program = Running::start(&["run", "--config", &file]);
+    eventually("both", || folder.read("pods.jsonl").matches("SYNCED").count() == 2);
+    folder.write("kubeflect.toml", &config("", &served.url, &out));
+    program.stderr.wait_for("stopped again; kept pods");
+    api.apply(pod("a", 1)).unwrap();
+    eventually("the change", || folder.read("pods.jsonl").contains("\"name\":\"a\""));
+}
+
+#[test]
+fn a_file_that_is_refused_changes_nothing() {
+    let api = ApiServer::demo_cluster(1);
+    let served = Served::start(&api);
+    let folder = Folder::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let with = |clients: usize, more: &str| {
+        format!(
+            "[cluster]\nserver = '{}'\n[page]\nlisten = 'off'\n\
+             [sinks.events]\ntype = 'events'\nlisten = '{address}'\nclients = {clients}\n\
+             [reflectors.pods]\nkind = 'pods'\nsinks = ['events']\n{more}",
+            served.url,
+        )
+    };
+    let file = folder.write("kubeflect.toml", &with(7, ""));
+    let program = Running::start(&["run", "--config", &file]);
+    let pods_are_offered = || {
+        let Ok(mut stream) = TcpStream::connect(address) else { return false };
+        let request =
+            format!("GET /objects/pods HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let mut answer = String::new();
+        let asked = stream.write_all(request.as_bytes());
+        asked.and_then(|()| stream.read_to_string(&mut answer)).is_ok() && answer.contains("web-")
+    };
+    eventually("the events", pods_are_offered);
+    // `zebra` comes behind `events`, and can not be.
+    let zebra = "[sinks.zebra]\ntype = 'json'\npath = '/does/not/exist'\n";
+    for round in 1..3 {
+        folder.write("kubeflect.toml", &with(7 + round, zebra));
+        program.signal("-HUP");
+        program.stderr.wait_until("the refusal", |lines| {
+            let place = "kubeflect.toml:14: sinks.zebra.path: found \"/does/not/exist\", can not be written";
+            lines.iter().filter(|line| line.contains(place)).count() == round
+        });
+        eventually("the events, as before", pods_are_offered);
+    }
+    folder.write("kubeflect.toml", &with(9, ""));
+    program.stderr.wait_for("kept pods");
+    eventually("the events of the new file", pods_are_offered);
 }

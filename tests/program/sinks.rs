@@ -130,7 +130,7 @@ fn whoever_asks_is_told_everything_and_every_change() {
     let folder = Folder::new();
     let file = folder.write("kubeflect.toml", &format!(
         "[cluster]\nserver = '{}'\n[page]\nlisten = 'off'\n\
-         [sinks.stream]\ntype = 'events'\nlisten = '127.0.0.1:0'\nclients = 1\n\
+         [sinks.stream]\ntype = 'events'\nlisten = '127.0.0.1:0'\nclients = 1\nhosts = ['pods.example']\n\
          [reflectors.pods]\nkind = 'pods'\nindices = {{ node = 'spec.nodeName' }}\nsinks = ['stream']\n",
         served.url,
     ));
@@ -159,6 +159,10 @@ fn whoever_asks_is_told_everything_and_every_change() {
     assert!(!answer.contains("\"name\":\"bb\""), "{answer}");
     assert_eq!(status(&url, "/objects/pods?colour=blue", "A: b"), "404");
     assert_eq!(status(&url, "/objects/nodes", "A: b"), "404");
-    assert_eq!(status(&url, "/objects/pods", "Host: evil.example"), "403");
+    assert_eq!(status(&url, "/objects/pods", "Host: evil.example"), "421");
+    assert_eq!(status(&url, "/objects/pods", "Host: pods.example"), "200", "one of its hosts");
     assert_eq!(status(&url, "/objects/pods", "Origin: http://evil.example"), "403");
+    assert_eq!(status(&url, "/objects/pods", "Sec-Fetch-Site: cross-site"), "403");
+    assert!(answer.to_lowercase().contains("\r\nx-content-type-options: nosniff\r\n"), "{answer}");
+    assert!(answer.to_lowercase().contains("\r\ncache-control: no-store\r\n"), "{answer}");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -128,6 +129,23 @@ impl Said {
         let (heard, _) = self.0.1.wait_timeout_while(heard, PATIENCE, waiting).unwrap();
         assert!(heard.is_over, "waited for the end after {:#?}", heard.lines);
     }
+}
+
+/// Asks for something by HTTP, and gives the whole answer.
+pub(crate) fn get(url: &str, path: &str) -> String {
+    get_as(url, url.trim_start_matches("http://").trim_end_matches('/'), path)
+}
+
+/// The same, by another name for who is asked.
+pub(crate) fn get_as(url: &str, host: &str, path: &str) -> String {
+    let address = url.trim_start_matches("http://").trim_end_matches('/');
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    let mut answer = String::new();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 /// Waits until something is so.

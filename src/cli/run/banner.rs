@@ -16,11 +16,16 @@ impl Banner {
         Self { server, is_demo: true }
     }
 
+    pub(super) fn is_demo(&self) -> bool {
+        self.is_demo
+    }
+
     pub(super) fn show(&self, page: Option<String>, reflections: &Reflections, screen: &Screen) {
         let server = &self.server;
         if self.is_demo {
             screen.note(&format!("cluster    {server}  (its own: nothing of yours is touched)"));
             screen.note(&format!("kubectl    kubectl --server {server} get pods -A -w"));
+            screen.note("yours      kubeflect --context NAME, or KUBECONFIG=FILE kubeflect");
         } else {
             screen.note(&format!("cluster    {server}"));
         }

@@ -30,12 +30,18 @@ use super::screen::Screen;
 const EXAMPLES: &str = "\
 Examples:
   kubeflect run                               a cluster of its own, and all that happens in it
+  kubeflect run --context production          nodes, deployments and pods of a cluster of yours
   kubeflect run --config kubeflect.toml       your cluster, as the file says
   kubeflect run --config kubeflect.toml --demo
   kill -HUP PID                               reads the file again; so does changing it
 
+Which cluster: that of --server, --kubeconfig or --context; else that of the configuration; else that of $KUBECONFIG;
+else, in a pod, the one it runs in; else, with a configuration, that of ~/.kube/config; else one of its own. So what is
+in ~/.kube/config is not touched unless somebody asks for it. --demo, --churn and --seed ask for one of its own.
+
 Without a configuration nodes, deployments and pods are reflected, and a line on stdout tells of each change, on a
-terminal as well as in a pipe. On a terminal a status line with rates is drawn below them every second.";
+terminal as well as in a pipe. Every second there is a line with the page, what is reflected and rates: below all else
+on a terminal, on stderr elsewhere if the cluster is one of its own.";
 
 /// Reflects what a configuration names, and tells its sinks of every change
 #[derive(Debug, Args)]
@@ -53,16 +59,28 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with_all = ["server", "kubeconfig", "context"])]
     demo: bool,
 
-    /// How often the cluster of its own changes, per second
-    #[arg(long, value_name = "RATE", default_value = "5/s", value_parser = rate, conflicts_with_all = ["server", "kubeconfig", "context"])]
-    changes: f64,
+    /// How many changes are made in the cluster of its own: 50/s, or 0 for none [default: 5/s]
+    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["server", "kubeconfig", "context"])]
+    churn: Option<f64>,
 
-    /// Makes the cluster of its own change in the same way each time
-    #[arg(long, default_value_t = 1, conflicts_with_all = ["server", "kubeconfig", "context"])]
-    seed: u64,
+    /// Makes the cluster of its own another one, which changes in the same way each time [default: 1]
+    #[arg(long, conflicts_with_all = ["server", "kubeconfig", "context"])]
+    seed: Option<u64>,
 
     #[command(flatten)]
     cluster: ClusterArguments,
+}
+
+/// Changes per second of the cluster of its own.
+const CHURN: f64 = 5.0;
+
+impl RunArguments {
+    /// Whether to reflect a cluster of its own. That of a kubeconfig nobody has pointed at is none of our business.
+    fn is_demo(&self) -> bool {
+        let is_meant = self.demo || self.churn.is_some() || self.seed.is_some();
+        let other = self.config.is_some() || self.cluster.is_given();
+        is_meant || !(other || ClusterArguments::is_in_the_environment())
+    }
 }
 
 pub(crate) async fn run(arguments: RunArguments, screen: &Arc<Screen>) -> Result<(), Failure> {
@@ -76,21 +94,20 @@ pub(crate) async fn run(arguments: RunArguments, screen: &Arc<Screen>) -> Result
         (None, Some(listen)) if file.is_none() => Place::Preferably(listen),
         (None, Some(listen)) => Place::At(listen),
     };
-    let is_demo = arguments.demo || (file.is_none() && !arguments.cluster.is_given());
-    if !is_demo {
+    if !arguments.is_demo() {
         let cluster = arguments.cluster.or(&config.cluster).connect()?;
         let banner = Banner::of_cluster(cluster.connection().server.to_string());
         return supervise(cluster, config, file, place, banner, screen).await;
     }
-    let server = ApiServer::demo_cluster(arguments.seed);
+    let server = ApiServer::demo_cluster(arguments.seed.unwrap_or(1));
     let serving = server
         .start()
         .await
         .map_err(|error| Failure::new(format!("the cluster of its own can not listen: {error}")))?;
     let demo = actix_rt::spawn(async move {
-        match arguments.changes {
+        match arguments.churn.unwrap_or(CHURN) {
             0.0 => std::future::pending().await,
-            changes => server.run_demo(changes).await,
+            churn => server.run_demo(churn).await,
         }
     });
     let banner = Banner::of_demo(serving.url());
@@ -110,11 +127,13 @@ async fn supervise(
     screen: &Arc<Screen>,
 ) -> Result<(), Failure> {
     let runtime = Runtime::new(cluster.clone());
-    let page = Page::serve(runtime.clone(), place).await?;
+    let page = Page::serve(runtime.clone(), place, config.page.hosts.clone()).await?;
     let mut reflections =
         Reflections::new(cluster, runtime.clone(), page.shower(), Arc::clone(screen));
-    reflections.change_to(config).await?;
+    let source = file.as_ref().map(ConfigFile::source).unwrap_or_default();
+    reflections.change_to(config, source).await?;
     banner.show(page.url(), &reflections, screen);
+    let url = page.url().map(|url| format!("{url} │ ")).unwrap_or_default();
     let mut hangup = signal(SignalKind::hangup())
         .map_err(|error| Failure::new(format!("can not listen for signals: {error}")))?;
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
@@ -124,16 +143,19 @@ async fn supervise(
             tokio::select! {
                 biased;
                 stopped = &mut stopped => break stopped.map_err(Failure::from),
-                closed = screen.closed() => break closed.map_err(|error| {
-                    Failure::new(format!("can not write to stdout: {error}"))
-                }),
+                closed = screen.closed() => break closed.map_err(|error| Failure::stdout(&error)),
                 _ = hangup.recv() => {
                     if let Some(file) = &mut file {
                         file.reload(&mut reflections, screen).await;
                     }
                 }
                 _ = seconds.tick() => {
-                    screen.set_status(&reflections.status_line());
+                    let line = format!("{url}{}", reflections.status_line());
+                    if screen.has_status() {
+                        screen.set_status(&line);
+                    } else if banner.is_demo() && !screen.is_on_a_terminal() {
+                        screen.note(&line);
+                    }
                     if let Some(file) = &mut file && file.has_changed() {
                         file.reload(&mut reflections, screen).await;
                     }

@@ -2,7 +2,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use kubeflect::Runtime;
-use kubeflect::dashboard::{Dashboard, ServingDashboard};
+use kubeflect::dashboard::{Dashboard, DashboardOptions, ServingDashboard};
 use kubeflect::object::Resource;
 use kubeflect::{Reflector, Subscription};
 
@@ -19,6 +19,9 @@ pub(super) enum Place {
     Preferably(SocketAddr),
 }
 
+/// What is pending until the configuration has been read.
+pub(super) const STARTING: &str = "kubeflect";
+
 /// The page, once it is served.
 pub(super) struct Page {
     dashboard: Dashboard,
@@ -26,8 +29,15 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) async fn serve(runtime: Runtime, place: Place) -> Result<Self, Failure> {
-        let dashboard = Dashboard::new(runtime);
+    pub(super) async fn serve(
+        runtime: Runtime,
+        place: Place,
+        hosts: Vec<String>,
+    ) -> Result<Self, Failure> {
+        let options = DashboardOptions { hosts, ..DashboardOptions::default() };
+        let dashboard = Dashboard::with_options(runtime, options);
+        // Whoever asks at once is not told that all is there.
+        dashboard.set_pending(STARTING, "starting");
         let served = match place {
             Place::Off => return Ok(Self { dashboard, serving: None }),
             Place::At(listen) => dashboard.serve(listen).await.map_err(|error| (listen, error)),
@@ -67,6 +77,20 @@ impl Page {
 pub(super) struct Shower(Dashboard);
 
 impl Shower {
+    /// Says that something is not reflected yet, and why.
+    pub(super) fn set_pending(&self, name: &str, reason: &str) {
+        self.0.set_pending(name, reason);
+    }
+
+    pub(super) fn clear_pending(&self, name: &str) {
+        self.0.clear_pending(name);
+    }
+
+    /// What is not reflected yet, and why.
+    pub(super) fn pending(&self) -> Vec<(String, String)> {
+        self.0.pending()
+    }
+
     /// Shows the changes of a reflector too, beside how it is doing.
     pub(super) async fn show<K: Resource>(&self, reflector: &Reflector<K>) {
         let observed: kubeflect::Result<Subscription<K>> = self.0.observe(reflector).await;

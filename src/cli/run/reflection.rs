@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kubeflect::config::{ReflectorSettings, Representation};
 use kubeflect::kube_core::PartialObjectMeta;
-use kubeflect::object::{DynamicObject, Lazy};
+use kubeflect::object::{DynamicObject, Lazy, Scope};
 use kubeflect::{Kind, Options, Reflector, Subscription};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -24,7 +24,8 @@ pub(super) struct Reflection {
     task: JoinHandle<()>,
 }
 
-type Sinks = BTreeMap<String, Arc<Sink>>;
+/// By name.
+pub(super) type Sinks = BTreeMap<String, Arc<Sink>>;
 
 /// What sinks have not taken by then they are not told any more.
 const GRACE: Duration = Duration::from_secs(5);
@@ -88,22 +89,42 @@ impl Reflecting {
             // Nobody is left to end it if the sender is gone.
             sinks.wait_for(Option::is_none).await.map(drop).unwrap_or_default();
         };
+        let mut ended = std::pin::pin!(ended);
         let kind = tokio::select! {
             kind = self.kind() => kind,
-            () = ended => return,
+            () = &mut ended => return self.world.page.clear_pending(&self.name),
         };
-        let options = options_of(&self.settings, value_of);
-        let reflector = match self.world.runtime.reflect_kind::<K>(kind, options).await {
+        let reflector = match self.reflect(kind, value_of).await {
             Ok(reflector) => reflector,
-            Err(error) => {
-                let name = &self.name;
-                self.world.screen.note(&format!("kubeflect: {name}: {}", chain(&error)));
-                return;
+            Err(problem) => {
+                self.world.screen.note(&format!("kubeflect: {problem}"));
+                self.world.page.set_pending(&self.name, &problem);
+                ended.await;
+                return self.world.page.clear_pending(&self.name);
             }
         };
+        self.world.page.clear_pending(&self.name);
         self.world.page.show(&reflector).await;
         self.tell_sinks(&reflector).await;
         reflector.stop(GRACE).await;
+    }
+
+    /// Reflects the kind that was found, if it can be as the settings say.
+    async fn reflect<K: Shown>(
+        &self,
+        kind: Kind,
+        value_of: fn(&K) -> serde_json::Value,
+    ) -> Result<Reflector<K>, String> {
+        let invalid = |key: &str, problem: &str| {
+            self.world.source.invalid(&["reflectors", &self.name, key], problem)
+        };
+        if kind.scope == Scope::Cluster && self.settings.namespace.is_some() {
+            let problem = format!("a {} is in no namespace: leave it out", kind.kind);
+            return Err(invalid("namespace", &problem));
+        }
+        let options = options_of(&self.settings, value_of).name(&*self.name);
+        let reflector = self.world.runtime.reflect_kind(kind, options).await;
+        reflector.map_err(|error| invalid("kind", &chain(&error)))
     }
 
     /// Finds the kind, however long it takes to be there.
@@ -113,11 +134,12 @@ impl Reflecting {
             let problem = match try_resolve(&self.world.cluster, &self.settings.full_kind()).await {
                 Ok(Ok(served)) => return served.kind,
                 Ok(Err(unknown)) => unknown.to_string(),
-                Err(failure) => failure.to_string(),
+                Err(problem) => problem.reason,
             };
             if problem != told {
                 let name = &self.name;
                 self.world.screen.note(&format!("kubeflect: {name}: {problem}; trying again"));
+                self.world.page.set_pending(name, &problem);
                 told = problem;
             }
             tokio::time::sleep(RETRY).await;
@@ -155,7 +177,7 @@ impl Reflecting {
             }
             for (name, sink) in wanted {
                 if let Entry::Vacant(place) = told.entry(name) {
-                    let subscription = sink.join(&self.name, reflector).await;
+                    let subscription = sink.join(place.key(), &self.name, reflector).await;
                     place.insert((sink, subscription));
                 }
             }

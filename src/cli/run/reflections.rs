@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use kubeflect::Runtime;
 use kubeflect::client::HttpCluster;
-use kubeflect::config::{Config, ReflectorSettings};
-use kubeflect::reflector::Freshness;
+use kubeflect::config::{Config, ReflectorSettings, SinkSettings};
+use kubeflect::reflector::{Freshness, ReflectorStatus};
 
-use super::page::Shower;
-use super::reflection::Reflection;
+use super::page::{STARTING, Shower};
+use super::reflection::{Reflection, Sinks};
+use super::reload::Source;
 use crate::cli::failure::Failure;
 use crate::cli::screen::Screen;
-use crate::cli::sinks::Sink;
+use crate::cli::sinks::{Sink, WrongSetting};
 
 /// What runs, as the configuration in force says.
 pub(super) struct Reflections {
     world: World,
     /// The configuration in force; none before the first.
     config: Option<Config>,
-    sinks: BTreeMap<String, Arc<Sink>>,
+    sinks: Sinks,
     reflections: BTreeMap<String, Reflection>,
     /// How many changes had been told a second ago.
     told: u64,
@@ -31,6 +32,7 @@ pub(super) struct World {
     pub(super) runtime: Runtime,
     pub(super) page: Shower,
     pub(super) screen: Arc<Screen>,
+    pub(super) source: Source,
 }
 
 /// What a new configuration changed.
@@ -48,15 +50,20 @@ impl Reflections {
         page: Shower,
         screen: Arc<Screen>,
     ) -> Self {
-        let world = World { cluster, runtime, page, screen };
+        let world = World { cluster, runtime, page, screen, source: Source::default() };
         let (sinks, reflections) = (BTreeMap::new(), BTreeMap::new());
         Self { world, config: None, sinks, reflections, told: 0 }
     }
 
     /// Does what another configuration says. What it does not change keeps running.
-    pub(super) async fn change_to(&mut self, config: Config) -> Result<Changes, Failure> {
+    pub(super) async fn change_to(
+        &mut self,
+        config: Config,
+        source: Source,
+    ) -> Result<Changes, Failure> {
         self.check_what_needs_a_restart(&config)?;
-        let sinks = self.sinks_for(&config).await?;
+        let sinks = self.sinks_for(&config, &source).await?;
+        self.world.source = source;
         let mut changes = Changes::default();
         let before = std::mem::take(&mut self.reflections);
         // Those that end go first: another one may reflect the same.
@@ -77,11 +84,13 @@ impl Reflections {
         for (name, settings) in &config.reflectors {
             if !self.reflections.contains_key(name) {
                 let told = chosen(&sinks, settings);
+                self.world.page.set_pending(name, "looking for its kind");
                 let reflection = Reflection::start(&self.world, name, settings.clone(), told);
                 self.reflections.insert(name.clone(), reflection);
                 changes.started.push(name.clone());
             }
         }
+        self.world.page.clear_pending(STARTING);
         let before = std::mem::replace(&mut self.sinks, sinks);
         for (name, sink) in before {
             let is_kept = self.sinks.get(&name).is_some_and(|kept| Arc::ptr_eq(kept, &sink));
@@ -94,32 +103,58 @@ impl Reflections {
     }
 
     /// The sinks of a configuration: those that stay as they are, and new ones.
-    async fn sinks_for(&self, config: &Config) -> Result<BTreeMap<String, Arc<Sink>>, Failure> {
-        let (mut sinks, mut started) = (BTreeMap::new(), Vec::new());
-        for (name, settings) in &config.sinks {
-            let running = self.sinks.get(name).filter(|sink| sink.settings() == settings);
-            if let Some(sink) = running {
-                sinks.insert(name.clone(), Arc::clone(sink));
-                continue;
-            }
-            for sink in self.sinks.values().filter(|sink| sink.is_in_the_way_of(settings)) {
-                sink.stop().await;
+    async fn sinks_for(&mut self, config: &Config, source: &Source) -> Result<Sinks, Failure> {
+        let is_running = |(name, settings): &(&String, &SinkSettings)| {
+            self.sinks.get(*name).is_some_and(|sink| sink.settings() == *settings)
+        };
+        let (kept, new): (Vec<_>, Vec<_>) = config.sinks.iter().partition(is_running);
+        let is_in_the_way = |settings: &SinkSettings| {
+            self.sinks.values().any(|sink| sink.is_in_the_way_of(settings))
+        };
+        // Those that need another one stopped come last, when nothing else can go wrong.
+        let (last, first): (Vec<_>, Vec<_>) =
+            new.into_iter().partition(|(_, settings)| is_in_the_way(settings));
+        let (mut started, mut stopped) = (Sinks::new(), Vec::new());
+        for (name, settings) in first.into_iter().chain(last) {
+            for (name, sink) in &self.sinks {
+                if sink.is_in_the_way_of(settings) {
+                    sink.stop().await;
+                    stopped.push(name.clone());
+                }
             }
             match Sink::start(settings.clone(), &self.world.screen).await {
-                Ok(sink) => {
-                    let sink = Arc::new(sink);
-                    started.push(Arc::clone(&sink));
-                    sinks.insert(name.clone(), sink);
-                }
-                Err(failure) => {
-                    for sink in started {
+                Ok(sink) => drop(started.insert(name.clone(), Arc::new(sink))),
+                Err(WrongSetting { key, problem }) => {
+                    for sink in started.values() {
                         sink.stop().await;
                     }
-                    return Err(failure);
+                    self.start_again(&stopped).await;
+                    return Err(Failure::new(source.invalid(&["sinks", name, key], &problem)));
                 }
             }
         }
-        Ok(sinks)
+        started.extend(
+            kept.into_iter().map(|(name, _)| (name.clone(), Arc::clone(&self.sinks[name]))),
+        );
+        Ok(started)
+    }
+
+    /// Starts sinks again that were stopped for others that can not be. One that can not be started either is gone
+    /// until the next configuration.
+    async fn start_again(&mut self, stopped: &[String]) {
+        for name in stopped {
+            let Some(sink) = self.sinks.remove(name) else { continue };
+            match Sink::start(sink.settings().clone(), &self.world.screen).await {
+                Ok(sink) => drop(self.sinks.insert(name.clone(), Arc::new(sink))),
+                Err(WrongSetting { problem, .. }) => {
+                    self.world.screen.note(&format!("kubeflect: {name}: {problem}"));
+                }
+            }
+        }
+        for reflection in self.reflections.values_mut() {
+            let settings = reflection.settings().clone();
+            reflection.tell(&settings, chosen(&self.sinks, &settings));
+        }
     }
 
     fn check_what_needs_a_restart(&self, config: &Config) -> Result<(), Failure> {
@@ -127,7 +162,7 @@ impl Reflections {
         let what = if running.cluster != config.cluster {
             "another cluster"
         } else if running.page != config.page {
-            "another address of the page"
+            "another page"
         } else {
             return Ok(());
         };
@@ -163,25 +198,31 @@ impl Reflections {
         let told: u64 = told.sum();
         let rate = told.saturating_sub(self.told);
         self.told = told;
-        let objects: Vec<String> =
-            statuses.iter().map(|status| format!("{} {}", status.kind, status.objects)).collect();
-        let troubled = statuses.iter().find(|status| status.freshness != Freshness::Fresh);
-        let state = match troubled {
-            None => "fresh".to_owned(),
-            Some(status) => match &status.condition {
-                Some(condition) => condition.to_string(),
-                None => format!("{}: {:?}", status.kind, status.phase),
-            },
-        };
+        let pending = self.world.page.pending();
+        let objects = statuses.iter().map(|status| {
+            let kind = status.kind.to_string();
+            format!("{} {}", status.name.as_deref().unwrap_or(&kind), status.objects)
+        });
+        let waiting = pending.iter().map(|(name, _)| format!("{name} –"));
+        let objects: Vec<String> = objects.chain(waiting).collect();
+        let state = trouble(&statuses, &pending).unwrap_or_else(|| "fresh".to_owned());
         format!("{} │ {rate} changes/s │ {state}", objects.join(" · "))
     }
 }
 
+/// What the first one says that is not as it should be.
+fn trouble(statuses: &[ReflectorStatus], pending: &[(String, String)]) -> Option<String> {
+    let waiting = || pending.first().map(|(name, reason)| format!("{name}: {reason}"));
+    let troubled = statuses.iter().find(|status| status.freshness != Freshness::Fresh);
+    let troubled = troubled.map(|status| match &status.condition {
+        Some(condition) => condition.to_string(),
+        None => format!("{}: {}", status.kind, status.phase),
+    });
+    troubled.or_else(waiting)
+}
+
 /// The sinks that a reflector tells, by name.
-fn chosen(
-    sinks: &BTreeMap<String, Arc<Sink>>,
-    settings: &ReflectorSettings,
-) -> BTreeMap<String, Arc<Sink>> {
+fn chosen(sinks: &Sinks, settings: &ReflectorSettings) -> Sinks {
     let named = settings.sinks.iter().filter_map(|name| sinks.get_key_value(name));
     named.map(|(name, sink)| (name.clone(), Arc::clone(sink))).collect()
 }

@@ -1,10 +1,23 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubeflect::config::{Config, InvalidConfig};
+use kubeflect::config::{Config, InvalidConfig, InvalidSetting};
 
 use super::reflections::Reflections;
 use crate::cli::screen::Screen;
+
+/// Where a configuration is written: it names the place of what turns out wrong later.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Source(Option<(PathBuf, String)>);
+
+impl Source {
+    pub(super) fn invalid(&self, keys: &[&str], problem: &str) -> String {
+        match &self.0 {
+            Some((path, text)) => InvalidSetting::at(path, text, keys, problem).to_string(),
+            None => format!("{}: {problem}", keys.join(".")),
+        }
+    }
+}
 
 /// The file a configuration came from, looked at again and again.
 pub(super) struct ConfigFile {
@@ -20,6 +33,11 @@ impl ConfigFile {
         let config = Config::read(path)?;
         let read = fs::read_to_string(path).unwrap_or_default();
         Ok((Self { path: path.to_owned(), read, seen: None }, config))
+    }
+
+    /// As it was read last.
+    pub(super) fn source(&self) -> Source {
+        Source(Some((self.path.clone(), self.read.clone())))
     }
 
     /// Whether it has another text than before, and has had it for a moment.
@@ -45,7 +63,8 @@ impl ConfigFile {
         }
         let changed = match Config::read(&self.path) {
             Ok(config) => {
-                reflections.change_to(config).await.map_err(|failure| failure.to_string())
+                let changed = reflections.change_to(config, self.source()).await;
+                changed.map_err(|failure| failure.to_string())
             }
             Err(invalid) => Err(invalid.to_string()),
         };

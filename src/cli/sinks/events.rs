@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 use actix_web::dev::ServerHandle;
-use actix_web::http::header;
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use actix_web::middleware::from_fn;
+use actix_web::{App, HttpResponse, HttpServer, guard, web};
 use bytes::Bytes;
 use futures::future::LocalBoxFuture;
 use futures::stream::{self, LocalBoxStream, StreamExt as _};
 use kubeflect::config::EventsSettings;
+use kubeflect::dashboard::{Audience, DashboardOptions, protect};
 use kubeflect::{Reflector, SubscribeOptions, Subscription};
 use tokio::sync::mpsc;
 
 use super::teller::Teller;
-use super::{Format, Lines};
-use crate::cli::failure::Failure;
+use super::{Format, Lines, WrongSetting};
 use crate::cli::line::Shown;
 
 /// Server-sent events for whoever asks. Each client is a subscriber of its own: it begins with every object there is,
@@ -35,7 +35,6 @@ struct Offers {
     by_name: Mutex<BTreeMap<String, Arc<dyn Offered>>>,
     clients: Arc<AtomicUsize>,
     most_clients: usize,
-    is_local: bool,
 }
 
 /// One reflector, whatever it keeps of its objects.
@@ -56,27 +55,39 @@ struct Offer<K: Shown> {
 
 /// A sign of life, so that nobody on the way takes the connection for dead.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+/// Whoever connects has this long to say what for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How many may be connected beside those who listen.
+const OTHERS: usize = 64;
 
 impl EventServer {
-    pub(super) async fn start(settings: EventsSettings) -> Result<Self, Failure> {
-        let offers = Arc::new(Offers {
-            most_clients: settings.clients,
-            is_local: settings.listen.ip().is_loopback(),
-            ..Offers::default()
-        });
+    pub(super) async fn start(settings: &EventsSettings) -> Result<Self, WrongSetting> {
+        let offers = Arc::new(Offers { most_clients: settings.clients, ..Offers::default() });
         let shared = web::Data::from(Arc::clone(&offers));
+        // Who has it listen for others wants others to be told.
+        let audience = match settings.listen.ip().is_loopback() {
+            true => Audience::ThisMachine,
+            false => Audience::Everybody,
+        };
+        let hosts = settings.hosts.clone();
+        let protections =
+            web::Data::new(DashboardOptions { audience, hosts, ..DashboardOptions::default() });
         let http = HttpServer::new(move || {
+            let read = || web::route().guard(guard::Any(guard::Get()).or(guard::Head()));
+            let guarded = |path: &str| web::resource(path.to_owned()).wrap(from_fn(protect));
             App::new()
                 .app_data(shared.clone())
-                .route("/events/{reflector}", web::get().to(events))
-                .route("/objects/{reflector}", web::get().to(objects))
+                .app_data(protections.clone())
+                .service(guarded("/events/{reflector}").get(events))
+                .service(guarded("/objects/{reflector}").route(read().to(objects)))
         });
         let http = http.workers(1).disable_signals().h1_allow_half_closed(false);
+        let http = http
+            .client_request_timeout(PATIENCE)
+            .max_connections(settings.clients.saturating_add(OTHERS));
         let http = http.bind(settings.listen).map_err(|error| {
-            let address = settings.listen;
-            Failure::new(format!(
-                "can not listen on {address}: {error}; choose another for the sink"
-            ))
+            let problem = format!("can not be listened on ({error}): choose another address");
+            WrongSetting { key: "listen", problem }
         })?;
         let address = http.addrs().first().copied().unwrap_or(settings.listen);
         let running = http.run();
@@ -108,12 +119,8 @@ impl EventServer {
     }
 }
 
-async fn events(
-    offers: web::Data<Offers>,
-    name: web::Path<String>,
-    request: HttpRequest,
-) -> HttpResponse {
-    let offer = match offers.find(&name, &request) {
+async fn events(offers: web::Data<Offers>, name: web::Path<String>) -> HttpResponse {
+    let offer = match offers.find(&name) {
         Ok(offer) => offer,
         Err(refusal) => return *refusal,
     };
@@ -122,10 +129,7 @@ async fn events(
             .body("too many clients: raise `clients` of the sink\n");
     };
     match offer.stream(client).await {
-        Some(stream) => HttpResponse::Ok()
-            .content_type("text/event-stream")
-            .insert_header((header::CACHE_CONTROL, "no-store"))
-            .streaming(stream),
+        Some(stream) => HttpResponse::Ok().content_type("text/event-stream").streaming(stream),
         None => HttpResponse::ServiceUnavailable().body("the reflector has been stopped\n"),
     }
 }
@@ -134,9 +138,8 @@ async fn objects(
     offers: web::Data<Offers>,
     name: web::Path<String>,
     query: web::Query<BTreeMap<String, String>>,
-    request: HttpRequest,
 ) -> HttpResponse {
-    let offer = match offers.find(&name, &request) {
+    let offer = match offers.find(&name) {
         Ok(offer) => offer,
         Err(refusal) => return *refusal,
     };
@@ -149,15 +152,7 @@ async fn objects(
 }
 
 impl Offers {
-    fn find(
-        &self,
-        name: &str,
-        request: &HttpRequest,
-    ) -> Result<Arc<dyn Offered>, Box<HttpResponse>> {
-        if !self.may_ask(request) {
-            let refusal = HttpResponse::Forbidden().body("ask by the address of this machine\n");
-            return Err(Box::new(refusal));
-        }
+    fn find(&self, name: &str) -> Result<Arc<dyn Offered>, Box<HttpResponse>> {
         let offers = self.lock();
         offers.get(name).map(Arc::clone).ok_or_else(|| {
             let names: Vec<&str> = offers.keys().map(String::as_str).collect();
@@ -165,30 +160,9 @@ impl Offers {
         })
     }
 
-    /// A page of somebody else's in a browser on this machine may not: neither by its own name for this machine, nor
-    /// by its origin.
-    fn may_ask(&self, request: &HttpRequest) -> bool {
-        let text = |name: header::HeaderName| {
-            request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
-        };
-        let (host, origin) = (text(header::HOST), text(header::ORIGIN));
-        let is_ours = origin.is_empty() || origin.strip_prefix("http://") == Some(host);
-        is_ours && (!self.is_local || is_this_machine(host))
-    }
-
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<dyn Offered>>> {
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a Host header names this machine and nothing else.
-fn is_this_machine(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let bare = name.trim_start_matches('[').trim_end_matches(']');
-    name == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// A place among the clients, free again when it is dropped.
@@ -216,7 +190,8 @@ impl<K: Shown> Offered for Offer<K> {
             let (sender, receiver) = mpsc::channel(1);
             let writer = ToClient(sender).start().recipient();
             let teller = Teller::new(self.reflector.kind().clone(), Format::Json, writer).start();
-            let subscribed = self.reflector.subscribe_batches(teller, self.options).await.ok()?;
+            let subscribed =
+                self.reflector.subscribe_batches(teller, self.options.clone()).await.ok()?;
             let listening = Listening { receiver, _client: client, _ends: Ends(Some(subscribed)) };
             Some(stream::unfold(listening, Listening::next).boxed_local())
         })
@@ -293,22 +268,6 @@ fn framed(lines: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn this_machine_has_few_names() {
-        for host in ["localhost", "localhost:9181", "127.0.0.1:9181", "127.0.0.2", "[::1]:9181"] {
-            assert!(is_this_machine(host), "{host}");
-        }
-        for host in [
-            "",
-            "evil.example",
-            "localhost.evil.example",
-            "10.0.0.1:9181",
-            "127.0.0.1.evil.example:80",
-        ] {
-            assert!(!is_this_machine(host), "{host}");
-        }
-    }
 
     #[test]
     fn each_line_is_an_event() {

@@ -7,9 +7,8 @@ use actix::{Actor, Context, Handler, Recipient, ResponseFuture};
 use actix_rt::ArbiterHandle;
 use kubeflect::config::JsonSettings;
 
-use super::Lines;
 use super::rotating::Rotating;
-use crate::cli::failure::Failure;
+use super::{Lines, WrongSetting};
 
 /// Writes lines into a file. What can not be written, as on a full disk, is tried again until it can.
 pub(super) struct FileWriter {
@@ -21,10 +20,11 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
 impl FileWriter {
-    pub(super) fn open(path: &Path, settings: &JsonSettings) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path, settings: &JsonSettings) -> Result<Self, WrongSetting> {
         let name = path.display().to_string();
         let file = Rotating::open(path, settings.rotate_size, settings.keep).map_err(|error| {
-            Failure::new(format!("can not write to {name}: {error}; mend the path of the sink"))
+            let problem = format!("can not be written ({error}): give the path of a file that can");
+            WrongSetting { key: "path", problem }
         })?;
         Ok(Self { name, file })
     }

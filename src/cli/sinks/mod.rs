@@ -22,7 +22,6 @@ use self::events::EventServer;
 use self::file::FileWriter;
 use self::teller::Teller;
 use self::webhook::Webhook;
-use super::failure::Failure;
 use super::line::Shown;
 use super::screen::Screen;
 
@@ -64,13 +63,19 @@ enum Format {
     Text(Arc<Screen>),
 }
 
+/// A setting that a sink can not be started with.
+pub(crate) struct WrongSetting {
+    pub(crate) key: &'static str,
+    pub(crate) problem: String,
+}
+
 impl Sink {
     pub(crate) async fn start(
         settings: SinkSettings,
         screen: &Arc<Screen>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, WrongSetting> {
         let kind = match &settings.kind {
-            SinkKind::Events(events) => Kind::Events(EventServer::start(*events).await?),
+            SinkKind::Events(events) => Kind::Events(EventServer::start(events).await?),
             SinkKind::Log => Kind::lines(Format::Text(Arc::clone(screen)), |on| stdout(on, screen)),
             SinkKind::Json(json) => match &json.output {
                 Output::Stdout => Kind::lines(Format::Json, |on| stdout(on, screen)),
@@ -111,10 +116,11 @@ impl Sink {
     /// Has it told of every object and every change of a reflector; none for a sink that waits to be asked.
     pub(crate) async fn join<K: Shown>(
         &self,
+        own_name: &str,
         name: &str,
         reflector: &Reflector<K>,
     ) -> Option<Subscription<K>> {
-        let options = SubscribeOptions::default().delivery(self.delivery());
+        let options = SubscribeOptions::default().delivery(self.delivery()).name(own_name);
         match &self.kind {
             Kind::Events(server) => {
                 server.offer(name, reflector.clone(), options);

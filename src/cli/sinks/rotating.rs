@@ -42,13 +42,15 @@ impl Rotating {
     }
 
     fn rotate(&mut self) -> io::Result<()> {
-        for number in (1..self.keep).rev() {
-            let older = self.aside(number);
-            if older.exists() {
-                fs::rename(older, self.aside(number + 1))?;
+        // Somebody may have taken it away, or an attempt before this one has put it aside and got no further.
+        if fs::metadata(&self.path).is_ok_and(|file| file.is_file()) {
+            let is_free = |number: &usize| !self.aside(*number).exists();
+            let free = (1..=self.keep).find(is_free).unwrap_or(self.keep);
+            for number in (1..free).rev() {
+                fs::rename(self.aside(number), self.aside(number + 1))?;
             }
+            fs::rename(&self.path, self.aside(1))?;
         }
-        fs::rename(&self.path, self.aside(1))?;
         *self = Self::open(&self.path, self.rotate_size, self.keep)?;
         Ok(())
     }
@@ -88,6 +90,35 @@ mod tests {
         // Another process goes on where this one ended.
         Rotating::open(&path, 8, 2).unwrap().write(b"line 7\n").unwrap();
         assert_eq!(read("changes.jsonl"), "line 6\nline 7\n");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_somebody_took_away_is_begun_anew_and_nothing_put_aside_moves() {
+        let folder =
+            std::env::temp_dir().join(format!("kubeflect-taken-away-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("changes.jsonl");
+        let mut file = Rotating::open(&path, 8, 3).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+        for number in 0..4 {
+            file.write(format!("line {number}\n").as_bytes()).unwrap();
+        }
+        fs::remove_file(&path).unwrap();
+        file.write(b"line 4\n").unwrap();
+        assert_eq!(read("changes.jsonl"), "line 4\n");
+        assert_eq!(read("changes.jsonl.1"), "line 0\nline 1\n");
+        // Where it can not be begun anew, what was put aside stays where it is, however often that is tried.
+        file.write(b"line 5\n").unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        for _ in 0..3 {
+            assert!(file.write(b"line 6\n").is_err());
+        }
+        assert_eq!(read("changes.jsonl.1"), "line 0\nline 1\n");
+        fs::remove_dir(&path).unwrap();
+        file.write(b"line 6\n").unwrap();
+        assert_eq!(read("changes.jsonl"), "line 6\n");
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -15,7 +15,7 @@ function follow() {
     setClock(status.now);
     write(byId("version"), status.version);
     overview(status);
-    tree.show(status.reflectors);
+    tree.show(status.reflectors, status.pending);
     events.offer(status.reflectors);
   });
   stream.addEventListener("changes", (message) => {
@@ -38,7 +38,7 @@ function connected(state) {
   document.body.classList.toggle("offline", state !== "live");
 }
 
-function overview({ reflectors, stopped }) {
+function overview({ reflectors, pending, stopped }) {
   const objects = reflectors.reduce((sum, one) => sum + one.objects, 0);
   const worst = ["bad", "poor", "busy"].find((health) => reflectors.some((one) => one.health === health));
   const howMany = reflectors.filter((one) => one.health === worst).length;
@@ -46,9 +46,9 @@ function overview({ reflectors, stopped }) {
   const names = reflectors.length === 1 ? "reflector" : "reflectors";
   const text = stopped
     ? "the runtime has been stopped"
-    : `${reflectors.length} ${names} · ${objects} objects · ${worst ? `${howMany} ${state}` : "all is well"}`;
+    : `${reflectors.length} ${names} · ${objects} objects · ${worst ? `${howMany} ${state}` : pending.length ? `${pending.length} waiting` : "all is well"}`;
   write(byId("overview"), text);
-  mark(byId("overview"), "class", worst ?? "good");
+  mark(byId("overview"), "class", worst ?? (pending.length ? "poor" : "good"));
   document.title = worst && worst !== "busy" ? `(!) ${howMany} ${state} · kubeflect` : "kubeflect";
 }
 

@@ -4,15 +4,25 @@ import { element, drawing, write, mark, refill, since, time, duration, count } f
 const OPEN_AT_ONCE = 4;
 const cards = new Map();
 const host = document.getElementById("tree");
+const queue = host.appendChild(element("div", { class: "pending-list" }));
 
-export function show(reflectors) {
+/** What is to be reflected and is not yet: a line with its reason each. */
+function waiting(pending) {
+  refill(queue, JSON.stringify(pending), () => pending.map(({ name, reason }) =>
+    element("div", { class: "reflector", "data-health": "poor", "data-pending": name },
+      element("div", { class: "title" }, element("span", { class: "lamp poor" }, "waiting"), element("h2", {}, name)),
+      element("div", { class: "condition" }, element("p", { class: "what" }, reason)))));
+}
+
+export function show(reflectors, pending) {
+  waiting(pending);
   const ids = new Set(reflectors.map((one) => one.id));
   for (const [id, card] of cards) {
     if (ids.has(id)) continue;
     card.root.remove();
     cards.delete(id);
   }
-  host.querySelector(".empty").hidden = reflectors.length > 0;
+  host.querySelector(".empty").hidden = reflectors.length + pending.length > 0;
   for (const reflector of reflectors) {
     if (!cards.has(reflector.id)) {
       cards.set(reflector.id, newCard(reflector));
@@ -49,7 +59,8 @@ function newCard(reflector) {
   };
   const spark = drawing("svg", { class: "spark", viewBox: "0 0 120 24", preserveAspectRatio: "none", role: "img", "aria-label": "changes per second, the last minute" }, parts.area, parts.line);
   const { namespace, labels, fields } = reflector.selection;
-  const scope = [namespace && `in ${namespace}`, labels, fields].filter(Boolean).join(" · ");
+  const called = reflector.name === reflector.resource ? null : reflector.name;
+  const scope = [called, namespace && `in ${namespace}`, labels, fields].filter(Boolean).join(" · ");
   const figure = (label, node) => element("div", { class: "figure" }, element("span", { class: "label" }, label), node);
   const root = element("details", { class: "reflector", "data-resource": reflector.resource },
     element("summary", {},

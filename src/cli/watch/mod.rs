@@ -1,27 +1,23 @@
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod printer;
+
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actix::{Actor, Context, Handler};
+use actix::Actor as _;
 use actix_rt::Arbiter;
 use clap::{Args, ValueEnum};
-use k8s_openapi::jiff::Timestamp;
 use kubeflect::client::HttpCluster;
 use kubeflect::object::{DynamicObject, Scope};
-use kubeflect::reflector::{Freshness, NotSynced, ReflectorStatus, ResourceEvents};
-use kubeflect::{
-    Kind, ObjectKey, Options, Reflector, ResourceEvent, Runtime, RuntimeOptions, SubscribeOptions,
-    Threads,
-};
-use tokio::sync::Notify;
+use kubeflect::reflector::{Freshness, NotSynced, ReflectorStatus};
+use kubeflect::{Kind, Options, Reflector, Runtime, RuntimeOptions, SubscribeOptions, Threads};
 
+use self::printer::Printer;
 use super::cluster::{ClusterArguments, resolve, try_resolve};
-use super::columns::{Columns, age};
+use super::columns::Columns;
 use super::failure::{Failure, chain};
-use super::line::{colour_of, event_name, object_of, push_json};
 use super::screen::Screen;
-use super::table::Table;
+use super::signals::Signals;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,6 +66,10 @@ pub(crate) struct WatchArguments {
     #[arg(long)]
     once: bool,
 
+    /// What it does anyway; kubectl's habit
+    #[arg(short = 'w', long, hide = true, conflicts_with = "once")]
+    watch: bool,
+
     /// What is printed of each object
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
@@ -94,25 +94,23 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Result<(), Failure> {
     let cluster = arguments.cluster.clone().connect()?;
     let asked = Asked::of(&arguments)?;
+    let mut signals = Signals::listen()?;
     let served = tokio::select! {
         served = find(&cluster, &asked.kind, arguments.once, screen) => served?,
-        _ = tokio::signal::ctrl_c() => return interrupted(arguments.once),
+        () = signals.received() => return interrupted(arguments.once),
     };
     if !served.can_be_watched() {
         return Err(Failure::new(format!("{} can not be watched, only asked for", served.kind)));
     }
     let options = asked.options(&arguments, &served.kind, &cluster)?;
+    let columns = tokio::select! {
+        columns = Columns::of(&served.kind, &cluster) => columns,
+        () = signals.received() => return interrupted(arguments.once),
+    };
+    let trouble = Arc::new(Trouble::new(screen));
     let options = options.on_error({
-        let (screen, told) = (Arc::clone(screen), std::sync::Mutex::new(String::new()));
-        move |condition| {
-            let problem = chain(condition);
-            if let Ok(mut told) = told.lock()
-                && *told != problem
-            {
-                screen.note(&format!("kubeflect: {problem}; trying again"));
-                *told = problem;
-            }
-        }
+        let trouble = Arc::clone(&trouble);
+        move |condition| trouble.tell(chain(condition))
     });
     let threads = Threads::Own { count: 1 };
     let runtime = Runtime::with_options(
@@ -120,7 +118,11 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
         RuntimeOptions { threads, grace: GRACE, ..Default::default() },
     );
     let objects = runtime.reflect_kind::<DynamicObject>(served.kind.clone(), options).await?;
-    let printer = Printer::new(&served.kind, &arguments, screen);
+    let namespace = objects.status().selection.namespace.clone();
+    let place = namespace.map(|namespace| format!(" in {namespace}")).unwrap_or_default();
+    let mut printer = Printer::new(&served.kind, columns, &arguments, screen);
+    printer.is_one = asked.name.is_some();
+    printer.place.clone_from(&place);
     let (synced, printed) = (Arc::clone(&printer.synced), Arc::clone(&printer.printed));
     // On a thread of its own: whoever reads what it prints may take their time.
     let printer = Printer::start_in_arbiter(&Arbiter::new().handle(), move |_| printer);
@@ -131,12 +133,14 @@ pub(crate) async fn watch(arguments: WatchArguments, screen: &Arc<Screen>) -> Re
             stopped?;
             return interrupted(arguments.once);
         }
+        // One that came before the runtime listened.
+        () = signals.received() => interrupted(arguments.once),
         closed = screen.closed() => {
-            closed.map_err(|error| Failure::new(format!("can not write to stdout: {error}")))
+            closed.map_err(|error| Failure::stdout(&error))
         }
-        () = synced.notified(), if arguments.once => Ok(()),
+        () = synced.notified(), if arguments.once => asked.check_found(&printed, &place),
         problem = first_problem(&objects) => Err(Failure::new(problem)),
-        never = show_status(&objects, &printed, screen) => match never {},
+        never = show_status(&objects, &printed, &trouble, screen) => match never {},
     };
     runtime.stop().await;
     ended
@@ -180,6 +184,17 @@ impl Asked {
         }
     }
 
+    /// Whether the one that was asked for is there. Of many, none is an answer too.
+    fn check_found(&self, printed: &AtomicU64, place: &str) -> Result<(), Failure> {
+        match &self.name {
+            // The end of the snapshot is all there was.
+            Some(name) if printed.load(Ordering::Relaxed) <= 1 => {
+                Err(Failure::new(format!("there is no {} {name}{place}", self.kind)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn options(
         &self,
         arguments: &WatchArguments,
@@ -187,12 +202,7 @@ impl Asked {
         cluster: &HttpCluster,
     ) -> Result<Options<DynamicObject>, Failure> {
         let mut options = Options::all();
-        if kind.scope == Scope::Cluster && arguments.namespace.is_some() {
-            return Err(Failure::Usage(format!(
-                "a {} is in no namespace: leave -n out",
-                kind.kind
-            )));
-        }
+        // As kubectl, which does not mind a namespace where there is none.
         if kind.scope != Scope::Cluster && !arguments.all_namespaces {
             let default = cluster.connection().default_namespace.as_deref().unwrap_or("default");
             options = options.namespace(arguments.namespace.as_deref().unwrap_or(default));
@@ -213,17 +223,45 @@ impl Asked {
 async fn first_problem(objects: &Reflector<DynamicObject>) -> String {
     match objects.synced().await {
         Err(NotSynced::NeedsHelp(condition)) => chain(&*condition),
-        Err(other) => chain(&other),
-        Ok(()) => std::future::pending().await,
+        // It is being stopped, and who stops it says how that ends.
+        Err(_) | Ok(()) => std::future::pending().await,
     }
 }
 
 enum Never {}
 
+/// What stands in the way, told once, and once more when it is gone.
+struct Trouble {
+    told: Mutex<Option<String>>,
+    screen: Arc<Screen>,
+}
+
+impl Trouble {
+    fn new(screen: &Arc<Screen>) -> Self {
+        Self { told: Mutex::default(), screen: Arc::clone(screen) }
+    }
+
+    fn tell(&self, problem: String) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.as_ref() != Some(&problem) {
+            self.screen.note(&format!("kubeflect: {problem}; trying again"));
+            *told = Some(problem);
+        }
+    }
+
+    fn is_over(&self, kind: &Kind) {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if told.is_some() {
+            self.screen.note(&format!("kubeflect: {kind} are fresh again"));
+        }
+    }
+}
+
 /// Draws the status line every second.
 async fn show_status(
     objects: &Reflector<DynamicObject>,
     printed: &AtomicU64,
+    trouble: &Trouble,
     screen: &Screen,
 ) -> Never {
     let mut before = 0;
@@ -231,12 +269,16 @@ async fn show_status(
     loop {
         seconds.tick().await;
         let now = printed.load(Ordering::Relaxed);
-        screen.set_status(&status_line(&objects.status(), now - before));
+        let status = objects.status();
+        if status.freshness == Freshness::Fresh {
+            trouble.is_over(&status.kind);
+        }
+        screen.set_status(&status_line(&status, now - before));
         before = now;
     }
 }
 
-/// `pods: 21 objects · Watching · fresh · 3/s`.
+/// `pods: 21 objects · watching · fresh · 3/s`.
 fn status_line(status: &ReflectorStatus, rate: u64) -> String {
     let freshness = match &status.freshness {
         Freshness::Unknown => "not listed yet".to_owned(),
@@ -246,140 +288,5 @@ fn status_line(status: &ReflectorStatus, rate: u64) -> String {
         }
     };
     let (kind, phase) = (&status.kind, &status.phase);
-    format!("{kind}: {} objects · {phase:?} · {freshness} · {rate}/s", status.objects)
-}
-
-/// Prints what it is told of one kind.
-#[allow(clippy::struct_excessive_bools, reason = "two columns, each of which is there or not")]
-struct Printer {
-    kind: Kind,
-    format: Format,
-    /// Whether a row says what happened; a snapshot alone need not.
-    with_events: bool,
-    with_namespaces: bool,
-    columns: Columns,
-    /// The rows of the first snapshot, until all of them are there.
-    first: Option<BTreeMap<ObjectKey, Vec<String>>>,
-    table: Table,
-    synced: Arc<Notify>,
-    printed: Arc<AtomicU64>,
-    screen: Arc<Screen>,
-}
-
-impl Actor for Printer {
-    type Context = Context<Self>;
-}
-
-impl Handler<ResourceEvents<DynamicObject>> for Printer {
-    type Result = ();
-
-    fn handle(&mut self, events: ResourceEvents<DynamicObject>, _: &mut Context<Self>) {
-        let mut lines = Vec::new();
-        for event in &events {
-            match self.format {
-                Format::Json => push_json(&mut lines, &self.kind, event),
-                Format::Name => self.push_name(&mut lines, event),
-                Format::Table => self.push_row(&mut lines, event),
-            }
-        }
-        self.printed.fetch_add(events.len() as u64, Ordering::Relaxed);
-        self.screen.print(&lines);
-        if events.iter().any(|event| matches!(event, ResourceEvent::Synced)) {
-            self.synced.notify_one();
-        }
-    }
-}
-
-impl Printer {
-    fn new(kind: &Kind, arguments: &WatchArguments, screen: &Arc<Screen>) -> Self {
-        Self {
-            columns: Columns::of(kind),
-            format: arguments.output,
-            with_events: !arguments.once,
-            with_namespaces: arguments.all_namespaces && kind.scope != Scope::Cluster,
-            first: Some(BTreeMap::new()),
-            table: Table::new(&[], &[]),
-            synced: Arc::default(),
-            printed: Arc::default(),
-            kind: kind.clone(),
-            screen: Arc::clone(screen),
-        }
-    }
-
-    /// `pod/web-1`, `deployment.apps/web`.
-    fn push_name(&self, lines: &mut Vec<u8>, event: &ResourceEvent<DynamicObject>) {
-        let Some(key) = event.key() else { return };
-        let mut kind = self.kind.kind.to_lowercase();
-        if !self.kind.group.is_empty() {
-            kind = format!("{kind}.{}", self.kind.group);
-        }
-        lines.extend_from_slice(format!("{kind}/{}\n", key.name()).as_bytes());
-    }
-
-    fn push_row(&mut self, lines: &mut Vec<u8>, event: &ResourceEvent<DynamicObject>) {
-        let colour = colour_of(event);
-        let row = object_of(event).map(|object| self.row(object, event_name(event)));
-        match (&mut self.first, row, event.key()) {
-            (Some(first), Some(row), Some(key)) => {
-                match event {
-                    ResourceEvent::Deleted { .. } => first.remove(&key),
-                    _ => first.insert(key, row),
-                };
-            }
-            (Some(_), ..) => self.begin(lines),
-            (None, Some(row), _) => {
-                let screen = &self.screen;
-                let paint = |at: usize, cell: &str| match at {
-                    0 if self.with_events => screen.paint(colour, cell),
-                    _ => cell.to_owned(),
-                };
-                lines.extend_from_slice(self.table.line(&row, paint).as_bytes());
-            }
-            (None, None, _) => {}
-        }
-    }
-
-    /// Prints the first snapshot, by namespace and name.
-    fn begin(&mut self, lines: &mut Vec<u8>) {
-        let rows: Vec<Vec<String>> =
-            self.first.take().into_iter().flatten().map(|(_, row)| row).collect();
-        if rows.is_empty() {
-            self.screen.note(&format!("kubeflect: no {} found", self.kind));
-        }
-        let titles = self.titles();
-        // No event is longer, and there will be one.
-        let longest = self.with_events.then(|| vec!["UPDATED".to_owned()]);
-        self.table = Table::new(&titles, rows.iter().chain(&longest));
-        for row in
-            std::iter::once(&titles).filter(|_| !rows.is_empty() || self.with_events).chain(&rows)
-        {
-            lines.extend_from_slice(self.table.line(row, |_, cell| cell.to_owned()).as_bytes());
-        }
-    }
-
-    fn titles(&self) -> Vec<String> {
-        let cells = self.columns.titles.iter().map(|&title| title.to_owned()).collect();
-        self.cells("EVENT", "NAMESPACE", "NAME", cells, "AGE".to_owned())
-    }
-
-    fn row(&self, object: &DynamicObject, event: &str) -> Vec<String> {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        let (namespace, name) = (text(&object.metadata.namespace), text(&object.metadata.name));
-        let age = age(object, Timestamp::now());
-        self.cells(event, &namespace, &name, self.columns.cells(object), age)
-    }
-
-    fn cells(
-        &self,
-        event: &str,
-        namespace: &str,
-        name: &str,
-        mut cells: Vec<String>,
-        age: String,
-    ) -> Vec<String> {
-        cells.insert(self.columns.before_age(), age);
-        let before = [(event, self.with_events), (namespace, self.with_namespaces), (name, true)];
-        let before = before.into_iter().filter(|(_, shown)| *shown);
-        before.map(|(cell, _)| cell.to_owned()).chain(cells).collect()
-    }
+    format!("{kind}: {} objects · {phase} · {freshness} · {rate}/s", status.objects)
 }
