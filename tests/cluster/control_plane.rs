@@ -25,6 +25,7 @@ pub(crate) struct ControlPlane {
     flags: Vec<String>,
     /// How many data folders there have been: each restored snapshot has its own.
     data_folders: usize,
+    has_other_tokens: bool,
     _keeper: Child,
 }
 
@@ -51,7 +52,7 @@ static PROGRAMS: OnceCell<PathBuf> = OnceCell::const_new();
 impl ControlPlane {
     /// Starts one that is ready. `flags` are for the API server, and win over ours.
     pub(crate) async fn start(flags: &[&str]) -> Self {
-        let programs = PROGRAMS.get_or_init(build).await.clone();
+        let programs = programs().await;
         let folder = temporary_folder();
         certificates::write(&folder);
         fs::write(folder.join("tokens"), TOKENS).unwrap();
@@ -68,6 +69,7 @@ impl ControlPlane {
             ports: Ports { api_server, etcd, etcd_peers },
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             data_folders: 0,
+            has_other_tokens: false,
         };
         plane.etcd.start(plane.etcd_arguments());
         plane.api_server.start(plane.api_server_arguments());
@@ -75,8 +77,9 @@ impl ControlPlane {
         plane
     }
 
-    pub(crate) fn has_flags(&self, flags: &[&str]) -> bool {
-        self.flags == flags
+    /// Whether it is as one that was started with these flags.
+    pub(crate) fn is_as_started_with(&self, flags: &[&str]) -> bool {
+        self.flags == flags && !self.has_other_tokens
     }
 
     pub(crate) fn runs(&mut self) -> bool {
@@ -121,6 +124,13 @@ impl ControlPlane {
         self.ready().await;
     }
 
+    /// Kills etcd, starts it again, and waits until the API server has found it.
+    pub(crate) async fn restart_etcd(&mut self) {
+        self.etcd.kill();
+        self.etcd.start_again();
+        self.ready().await;
+    }
+
     /// Makes etcd forget all history.
     pub(crate) async fn compact(&self) {
         self.etcd_tool(&["compact", &self.etcd_url()]).await;
@@ -145,8 +155,9 @@ impl ControlPlane {
     }
 
     /// Tells the API server other tokens, as of its next start.
-    pub(crate) fn write_tokens(&self, tokens: &str) {
+    pub(crate) fn write_tokens(&mut self, tokens: &str) {
         fs::write(self.folder.join("tokens"), tokens).unwrap();
+        self.has_other_tokens = true;
     }
 
     async fn etcd_tool(&self, arguments: &[&str]) {
@@ -243,7 +254,11 @@ pub(crate) fn temporary_folder() -> PathBuf {
 }
 
 /// The folder of the programs, which are built if they are not there.
-pub(crate) async fn build() -> PathBuf {
+pub(crate) async fn programs() -> PathBuf {
+    PROGRAMS.get_or_init(build).await.clone()
+}
+
+async fn build() -> PathBuf {
     // The benchmark starts control planes too, and is a package deeper in the tree.
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let mut scripts = folders.map(|folder| folder.join("tests/cluster/build"));

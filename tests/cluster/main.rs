@@ -6,6 +6,7 @@
 mod certificates;
 mod clients;
 mod console;
+mod contents;
 mod control_plane;
 mod leases;
 mod link;

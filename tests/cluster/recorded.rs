@@ -32,12 +32,19 @@ pub(crate) struct Exchange {
     pub(crate) retry_after: Option<u64>,
     /// The beginning of the body.
     pub(crate) body: Vec<u8>,
+    /// Whether the server said, anywhere in the body, that it has forgotten what was asked for.
+    expired: bool,
+    /// Whether the initial events of a stream came to their end.
+    streamed_all: bool,
     /// How it ended, if not well.
     pub(crate) error: Option<String>,
 }
 
 /// No more of a body is kept.
 const KEPT: usize = 64 << 10;
+
+/// Nothing that is looked for in a body is longer.
+const OVERLAP: usize = 64;
 
 impl Recorded {
     pub(crate) fn new(connection: Connection) -> Self {
@@ -63,7 +70,7 @@ impl Exchange {
 
     /// The server has forgotten what was asked for, and said so at once or in the stream.
     pub(crate) fn is_expired(&self) -> bool {
-        self.text().contains(r#""code":410"#)
+        self.expired
     }
 
     /// Everything and its changes in one stream.
@@ -77,6 +84,28 @@ impl Exchange {
 
     pub(crate) fn is_list(&self) -> bool {
         self.parameter("watch").is_none()
+    }
+
+    /// Everything is asked for, as a stream or as the first of its pages. A list of one object only asks how far the server
+    /// has come, and one of an exact version is an audit.
+    pub(crate) fn lists_everything(&self) -> bool {
+        let is_audit = self.parameter("resourceVersionMatch") == Some("Exact");
+        let is_first_page = self.is_list() && self.parameter("continue").is_none();
+        let is_probe = self.parameter("limit") == Some("1");
+        self.is_streaming_list() || (is_first_page && !is_probe && !is_audit)
+    }
+
+    /// It was given what it asked for.
+    pub(crate) fn succeeded(&self) -> bool {
+        match self.is_streaming_list() {
+            true => self.streamed_all,
+            false => self.status == Some(200) && self.error.is_none(),
+        }
+    }
+
+    fn read(&mut self, text: &str) {
+        self.expired |= text.contains(r#""code":410"#);
+        self.streamed_all |= text.contains(r#""k8s.io/initial-events-end":"true""#);
     }
 
     pub(crate) fn text(&self) -> String {
@@ -126,10 +155,15 @@ impl Transport for Recorder {
                 exchange.status = Some(response.status);
                 exchange.retry_after = response.retry_after;
             });
+            // What is looked for may be in two chunks.
+            let mut seen = Vec::new();
             let body = response.body.inspect(move |chunk| match chunk {
                 Ok(bytes) => note.down(|exchange| {
                     let room = KEPT.saturating_sub(exchange.body.len()).min(bytes.len());
                     exchange.body.extend_from_slice(&bytes[..room]);
+                    seen.extend_from_slice(bytes);
+                    exchange.read(&String::from_utf8_lossy(&seen));
+                    seen.drain(..seen.len().saturating_sub(OVERLAP));
                 }),
                 Err(error) => note.down(|exchange| exchange.error = Some(format!("{error:?}"))),
             });
@@ -151,6 +185,8 @@ impl Recorder {
             status: None,
             retry_after: None,
             body: Vec::new(),
+            expired: false,
+            streamed_all: false,
             error: None,
         };
         let mut all = self.exchanges.lock().unwrap();
