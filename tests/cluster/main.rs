@@ -8,6 +8,7 @@ mod clients;
 mod console;
 mod contents;
 mod control_plane;
+mod folds;
 mod leases;
 mod link;
 mod process;
