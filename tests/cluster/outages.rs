@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kubeflect::Options;
-use kubeflect::client::{DeleteOptions, Patch};
+use kubeflect::client::{DeleteOptions, Patch, Request};
 use kubeflect::reflector::StreamingLists;
 use serde_json::json;
 
 use crate::recorded::Exchange;
-use crate::server::{Make, Server, Setup, on_both_servers};
+use crate::server::{Make, Server, Setup, on_both_servers, until};
 use crate::support::{Followed, LONG, config_map, eventually, quick};
 
 on_both_servers! {
@@ -20,6 +20,7 @@ on_both_servers! {
     a_server_that_ended_is_watched_again: Alone,
     what_was_written_just_before_the_server_ended_is_told_once: Alone,
     a_compacted_history_is_listed_again: WithoutWatchCache,
+    a_history_that_is_overrun_is_listed_again: SmallHistory,
     a_storage_restored_from_a_backup_is_believed: Alone,
     a_restored_storage_that_has_overtaken_the_position_is_found_by_an_audit: Alone,
 }
@@ -187,6 +188,36 @@ async fn a_compacted_history_is_listed_again(mut server: Server) {
         world.until_true(&["b", "c"], LONG).await;
         world.create("d").await;
         assert_eq!(world.maps.next().await, "added d (Watch)");
+        server = world.end().await;
+    }
+}
+
+/// Nobody tells the server to forget.
+async fn a_history_that_is_overrun_is_listed_again(mut server: Server) {
+    for streaming in BOTH_WAYS {
+        let mut world = World::start(server, quick().streaming_lists(streaming)).await;
+        let position = world.maps.position().to_string();
+        world.server.link.cut();
+        world.delete("a").await;
+        world.create("c").await;
+        world.change("c", 50).await;
+        until("the position is forgotten", async || {
+            let version = ("resourceVersion", position.clone());
+            let query = vec![version, ("resourceVersionMatch", "Exact".to_owned())];
+            let path = format!("/api/v1/namespaces/{}/configmaps", world.server.namespace);
+            let past = Request { query, ..Request::get(path) };
+            world.server.admin.send(past).await.unwrap().status == 410
+        })
+        .await;
+        world.server.link.mend();
+        world.maps.expect(&["deleted a (Relist)", "added c (Relist)"]).await;
+        world.until_true(&["b", "c"], LONG).await;
+        world.create("d").await;
+        assert_eq!(world.maps.next().await, "added d (Watch)");
+        let exchanges = world.maps.exchanges();
+        let expired = exchanges.iter().filter(|it| it.is_expired()).count();
+        let lists = exchanges.iter().filter(|it| it.lists_everything() && it.succeeded()).count();
+        assert_eq!((expired, lists), (1, 2), "{}", world.maps.report());
         server = world.end().await;
     }
 }
