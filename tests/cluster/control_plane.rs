@@ -1,8 +1,10 @@
 //! A control plane: etcd and kube-apiserver on free ports of this machine, and no nodes.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use std::{env, fs};
 
@@ -269,16 +271,19 @@ async fn build() -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
 }
 
+/// Ports that were given to a test. Its server may not listen there yet, or not just now.
+static TAKEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+
 /// Ports that nobody listens on, and that no outgoing connection takes while a server is down.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    let mut taken: Vec<u16> = Vec::new();
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     [(); N].map(|()| {
         let port = std::iter::repeat_with(|| fastrand::u16(20_000..30_000))
             .find(|port| {
                 !taken.contains(port) && TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()
             })
             .expect("it looks on until there is one");
-        taken.push(port);
+        taken.insert(port);
         port
     })
 }
