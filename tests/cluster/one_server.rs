@@ -69,7 +69,7 @@ const OTHER_WAYS: &[(&str, &str)] = &[
         "a real server leaves the end of a namespace to a controller, which is us",
     ),
     ("a_storage_that_was_killed_comes_back_without_a_gap", "for the real one only"),
-    ("fault", "for the real one only"),
+    ("suffer", "for the real one only"),
 ];
 
 #[test]
