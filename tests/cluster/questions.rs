@@ -4,6 +4,8 @@
 mod asking;
 #[path = "known.rs"]
 mod known;
+#[path = "normalised.rs"]
+mod normalised;
 
 use std::fs;
 use std::path::{Path, PathBuf};

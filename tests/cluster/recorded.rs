@@ -1,5 +1,6 @@
 //! Remembers what was asked of the API server and what it answered, to the letter.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -32,12 +33,19 @@ pub(crate) struct Exchange {
     pub(crate) retry_after: Option<u64>,
     /// The beginning of the body.
     pub(crate) body: Vec<u8>,
-    /// Whether the server said, anywhere in the body, that it has forgotten what was asked for.
-    expired: bool,
-    /// Whether the initial events of a stream came to their end.
-    streamed_all: bool,
+    /// What was said anywhere in it.
+    said: BTreeSet<Said>,
     /// How it ended, if not well.
     pub(crate) error: Option<String>,
+}
+
+/// What counts in a body, wherever it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Said {
+    /// The server has forgotten what was asked for.
+    Expired,
+    /// The initial events of a stream have come to their end.
+    StreamedAll,
 }
 
 /// No more of a body is kept.
@@ -70,7 +78,7 @@ impl Exchange {
 
     /// The server has forgotten what was asked for, and said so at once or in the stream.
     pub(crate) fn is_expired(&self) -> bool {
-        self.expired
+        self.said.contains(&Said::Expired)
     }
 
     /// Everything and its changes in one stream.
@@ -98,14 +106,15 @@ impl Exchange {
     /// It was given what it asked for.
     pub(crate) fn succeeded(&self) -> bool {
         match self.is_streaming_list() {
-            true => self.streamed_all,
+            true => self.said.contains(&Said::StreamedAll),
             false => self.status == Some(200) && self.error.is_none(),
         }
     }
 
     fn read(&mut self, text: &str) {
-        self.expired |= text.contains(r#""code":410"#);
-        self.streamed_all |= text.contains(r#""k8s.io/initial-events-end":"true""#);
+        let end = r#""k8s.io/initial-events-end":"true""#;
+        let sayings = [(Said::Expired, r#""code":410"#), (Said::StreamedAll, end)];
+        self.said.extend(sayings.iter().filter(|(_, it)| text.contains(it)).map(|(said, _)| *said));
     }
 
     pub(crate) fn text(&self) -> String {
@@ -185,8 +194,7 @@ impl Recorder {
             status: None,
             retry_after: None,
             body: Vec::new(),
-            expired: false,
-            streamed_all: false,
+            said: BTreeSet::new(),
             error: None,
         };
         let mut all = self.exchanges.lock().unwrap();
