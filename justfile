@@ -1,4 +1,4 @@
-# CI runs these and nothing else. Each is one plain line, which works without just.
+# Each is one plain line, which works without just. What has to pass is in .ci/run.
 
 default: fmt lint doc test
 

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
-use super::discovery::{STATUS_VERBS, VERBS, groups, open_kinds};
+use super::discovery::{STATUS_VERBS, in_order, open_kinds};
 use super::model::Model;
-use super::resources::Served;
+use super::resources::{Origin, Served};
 
 /// What a client puts into `Accept` to have all groups in one answer, and the answer into `Content-Type`.
 pub(super) const MEDIA_TYPE: &str =
@@ -27,7 +27,7 @@ pub(super) fn core(model: &Model) -> Value {
 
 /// The groups that have a name, as `/apis` tells them.
 pub(super) fn named(model: &Model) -> Value {
-    let groups = groups(model);
+    let groups = in_order(model);
     list(&groups.iter().map(|(name, versions)| group(model, name, versions)).collect::<Vec<_>>())
 }
 
@@ -51,17 +51,25 @@ fn group(model: &Model, name: &str, versions: &[&str]) -> Value {
 
 fn resource(served: &Served) -> Value {
     let kind = &served.kind;
-    let response_kind = json!({ "group": kind.group, "version": kind.version, "kind": kind.kind });
+    // That of the list, where it is not said.
+    let response_kind = match served.origin {
+        Origin::BuiltIn => json!({ "group": "", "version": "", "kind": kind.kind }),
+        Origin::Custom => {
+            json!({ "group": kind.group, "version": kind.version, "kind": kind.kind })
+        }
+    };
     let mut resource = json!({
         "resource": kind.plural,
         "responseKind": response_kind,
         "scope": if served.is_namespaced() { "Namespaced" } else { "Cluster" },
         "singularResource": served.singular,
-        "verbs": VERBS,
-        "subresources": [
-            { "subresource": "status", "responseKind": response_kind, "verbs": STATUS_VERBS },
-        ],
+        "verbs": served.verbs(),
     });
+    if served.has_status() {
+        resource["subresources"] = json!([
+            { "subresource": "status", "responseKind": response_kind, "verbs": STATUS_VERBS },
+        ]);
+    }
     if !served.short_names.is_empty() {
         resource["shortNames"] = json!(served.short_names);
     }

@@ -50,8 +50,8 @@ impl ContinueToken {
         let invalid =
             |problem: String| Failure::bad_request(format!("invalid continue token: {problem}"));
         let json = URL_SAFE_NO_PAD.decode(text).map_err(|error| invalid(error.to_string()))?;
-        let token: Self =
-            serde_json::from_slice(&json).map_err(|error| invalid(error.to_string()))?;
+        let token: Self = serde_json::from_slice(&json)
+            .map_err(|error| invalid(format!("continue key is not valid: {error}")))?;
         match token {
             Self { rv: 0, .. } => {
                 Err(invalid("incorrect encoded start resourceVersion".to_owned()))

@@ -11,9 +11,6 @@ use super::route::Call;
 use super::{aggregated, openapi};
 use crate::client::{Method, Response};
 
-pub(super) const VERBS: [&str; 8] =
-    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-
 pub(super) const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// Answers everything that is not about objects.
@@ -41,7 +38,7 @@ pub(super) fn answer(model: &Model, call: &Call, path: &[String]) -> Response {
 fn is_built_in(model: &Model, path: &[&str]) -> bool {
     let group = match path {
         ["api", _, _, ..] => "",
-        ["apis", group, _, _, ..] => group,
+        ["apis", group, _, ..] => group,
         _ => return false,
     };
     open_kinds(model).any(|it| it.kind.group == group && it.origin == Origin::BuiltIn)
@@ -84,6 +81,15 @@ pub(super) fn open_kinds(model: &Model) -> impl Iterator<Item = &Served> {
     open.map(|collection| collection.served.as_ref())
 }
 
+/// The groups that have a name, in the order in which a server tells them: its own, then the others by name.
+pub(super) fn in_order(model: &Model) -> Vec<(&str, Vec<&str>)> {
+    const OWN: [&str; 5] =
+        ["apps", "batch", "networking.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io"];
+    let mut groups: Vec<_> = groups(model).into_iter().collect();
+    groups.sort_by_key(|(group, _)| OWN.iter().position(|own| own == group).unwrap_or(OWN.len()));
+    groups
+}
+
 /// The groups that have a name, each with its versions.
 pub(super) fn groups(model: &Model) -> BTreeMap<&str, Vec<&str>> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -102,7 +108,7 @@ pub(super) fn groups(model: &Model) -> BTreeMap<&str, Vec<&str>> {
 
 fn group_list(model: &Model) -> Value {
     let groups: Vec<Value> =
-        groups(model).iter().map(|(group, versions)| api_group(group, versions)).collect();
+        in_order(model).iter().map(|(group, versions)| api_group(group, versions)).collect();
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
@@ -119,12 +125,20 @@ fn resource_list(model: &Model, group: &str, version: &str) -> Option<Value> {
     let here = |served: &&Served| served.kind.group == group && served.kind.version == version;
     let resources: Vec<Value> = open_kinds(model)
         .filter(here)
-        .flat_map(|served| [resource(served), status(served)])
+        .flat_map(|served| [Some(resource(served)), served.has_status().then(|| status(served))])
+        .flatten()
         .collect();
     let group_version =
         if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     (!resources.is_empty()).then(|| {
-        json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources })
+        let mut list = json!({
+            "kind": "APIResourceList", "groupVersion": group_version, "resources": resources,
+        });
+        // The oldest group does not say it.
+        if !group.is_empty() {
+            list["apiVersion"] = json!("v1");
+        }
+        list
     })
 }
 
@@ -134,7 +148,7 @@ fn resource(served: &Served) -> Value {
         "singularName": served.singular,
         "namespaced": served.is_namespaced(),
         "kind": served.kind.kind,
-        "verbs": VERBS,
+        "verbs": served.verbs(),
     });
     if !served.short_names.is_empty() {
         resource["shortNames"] = json!(served.short_names);

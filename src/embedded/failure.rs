@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::resources::Served;
 use crate::api::{Status, StatusCause, StatusDetails};
 use crate::client::Response;
+use crate::object::ObjectKey;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
@@ -79,9 +80,16 @@ impl Failure {
         .with_details(StatusDetails::default())
     }
 
-    pub(super) fn not_acceptable() -> Self {
+    /// JSON, but not of that form.
+    pub(super) fn form_not_acceptable() -> Self {
         let message = "only the following media types are accepted: application/json";
         Self::new(406, "NotAcceptable", message)
+    }
+
+    /// Not JSON at all.
+    pub(super) fn not_acceptable() -> Self {
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+        Self::new(406, "NotAcceptable", message).with_details(StatusDetails::default())
     }
 
     pub(super) fn unsupported_media_type(accepted: &str) -> Self {
@@ -89,6 +97,12 @@ impl Failure {
             "the body of the request was in an unknown format - accepted media types include: {accepted}"
         );
         Self::new(415, "UnsupportedMediaType", message).with_details(StatusDetails::default())
+    }
+
+    /// A patch in a format that nobody reads.
+    pub(super) fn unsupported_patch() -> Self {
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            .with_details(StatusDetails::default())
     }
 
     pub(super) fn already_exists(served: &Served, name: &str) -> Self {
@@ -102,13 +116,34 @@ impl Failure {
         Self::new(409, "Conflict", message).about(served, name)
     }
 
-    /// An object that is not the one that was meant. Here Kubernetes says the kind where else it says the resource.
-    pub(super) fn other_uid(served: &Served, name: &str, wanted: &str, found: &str) -> Self {
+    /// A write to an object that is not the one that was meant, as the storage of Kubernetes says it.
+    pub(super) fn replaces_another(
+        served: &Served,
+        key: &ObjectKey,
+        wanted: &str,
+        found: &str,
+    ) -> Self {
         let problem = format!(
-            "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+            "StorageError: invalid object, Code: 4, Key: /registry/{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: \
+             Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+            served.kind.plural
         );
-        let kind = &served.kind.kind;
-        let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {problem}");
+        Self::conflict(served, key.name(), &problem)
+    }
+
+    /// A deletion of an object that is not the one that was meant: what differs, what was wanted, what was found. Here
+    /// Kubernetes says the kind where else it says the resource.
+    pub(super) fn removes_another(
+        served: &Served,
+        key: &ObjectKey,
+        (what, wanted, found): (&str, &str, &str),
+    ) -> Self {
+        let fate = if what == "UID" { "deleted and then recreated" } else { "modified" };
+        let (kind, name) = (&served.kind.kind, key.name());
+        let message = format!(
+            "Operation cannot be fulfilled on {kind} \"{name}\": the {what} in the precondition ({wanted}) does not match \
+             the {what} in record ({found}). The object might have been {fate}"
+        );
         let mut failure = Self::new(409, "Conflict", message).about(served, name);
         if let Some(details) = &mut failure.status.details {
             details.kind = kind.clone().into_owned();

@@ -49,6 +49,10 @@ pub(super) fn bookmark(
             "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
             "columnDefinitions": table::columns(&served.kind), "rows": [],
         }),
+        Form::TableWithoutColumns(_) => json!({
+            "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+            "columnDefinitions": null, "rows": [],
+        }),
         Form::Whole => {
             let kind = &served.kind;
             let mut object = json!({

@@ -67,9 +67,10 @@ impl Model {
         if let Some(version) = &preconditions.resource_version
             && version.parse::<u64>().is_err()
         {
-            return Err(Failure::unmapped(format!("invalid resource version {version:?}")));
+            let problem = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+            return Err(Failure::unmapped(problem));
         }
-        check(&served, key, &existing, &preconditions)?;
+        check_replaced(&served, key, &existing, &preconditions)?;
         metadata.insert("name".to_owned(), json!(key.name()));
         metadata.insert("uid".to_owned(), json!(existing.uid));
         metadata.insert("creationTimestamp".to_owned(), json!(existing.created));
@@ -96,7 +97,7 @@ impl Model {
     ) -> Result<Value, Failure> {
         let existing = self.existing(resource, key)?;
         let served = self.served(resource)?;
-        check(&served, key, &existing, preconditions)?;
+        check_removed(&served, key, &existing, preconditions)?;
 
         let mut value = existing.to_value();
         if value["metadata"].as_object().is_some_and(has_finalizers)
@@ -170,6 +171,9 @@ impl Model {
         object.insert("kind".to_owned(), json!(served.kind.kind));
         object.insert("apiVersion".to_owned(), json!(served.kind.api_version()));
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            // What is empty is not kept.
+            metadata
+                .retain(|name, value| !CAN_BE_EMPTY.contains(&name.as_str()) || !is_empty(value));
             match key.namespace() {
                 Some(namespace) => metadata.insert("namespace".to_owned(), json!(namespace)),
                 None => metadata.remove("namespace"),
@@ -200,6 +204,14 @@ impl Model {
     }
 }
 
+const CAN_BE_EMPTY: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null()
+        || value.as_object().is_some_and(Map::is_empty)
+        || value.as_array().is_some_and(Vec::is_empty)
+}
+
 /// What Kubernetes calls a DNS-1123 subdomain. Some kinds are stricter there.
 fn is_valid_name(name: &str) -> bool {
     let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -213,9 +225,11 @@ fn is_valid_name(name: &str) -> bool {
 }
 
 fn name_invalid(served: &Served, name: &str) -> Failure {
+    const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
     let message = format!(
         "Invalid value: {name:?}: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
-         '-' or '.', and must start and end with an alphanumeric character"
+         '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for \
+         validation is '{LABEL}(\\.{LABEL})*')"
     );
     let reason = "FieldValueInvalid".to_owned();
     let cause = StatusCause { reason, message, field: "metadata.name".to_owned() };
@@ -234,20 +248,37 @@ fn name_required(served: &Served) -> Failure {
     )
 }
 
-fn check(
+fn check_replaced(
     served: &Served,
     key: &ObjectKey,
     existing: &Stored,
     preconditions: &Preconditions,
 ) -> Result<(), Failure> {
+    let found = existing.revision.to_string();
     if let Some(uid) = preconditions.uid.as_ref().filter(|uid| **uid != existing.uid) {
-        return Err(Failure::other_uid(served, key.name(), uid, &existing.uid));
+        return Err(Failure::replaces_another(served, key, uid, &existing.uid));
     }
-    match &preconditions.resource_version {
-        Some(version) if *version != existing.revision.to_string() => {
-            Err(Failure::modified_meanwhile(served, key.name()))
+    match preconditions.resource_version.as_ref().filter(|version| **version != found) {
+        Some(_other) => Err(Failure::modified_meanwhile(served, key.name())),
+        None => Ok(()),
+    }
+}
+
+fn check_removed(
+    served: &Served,
+    key: &ObjectKey,
+    existing: &Stored,
+    preconditions: &Preconditions,
+) -> Result<(), Failure> {
+    let found = existing.revision.to_string();
+    if let Some(uid) = preconditions.uid.as_ref().filter(|uid| **uid != existing.uid) {
+        return Err(Failure::removes_another(served, key, ("UID", uid, &existing.uid)));
+    }
+    match preconditions.resource_version.as_ref().filter(|version| **version != found) {
+        Some(other) => {
+            Err(Failure::removes_another(served, key, ("ResourceVersion", other, &found)))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -103,12 +103,16 @@ impl ListOptions {
         if !problems.is_empty() {
             return Err(Failure::invalid_options(problems));
         }
-        if !token.is_empty() && !matches!(version, "" | "0") {
+        let continue_token =
+            (!token.is_empty()).then(|| ContinueToken::decode(token)).transpose()?;
+        if continue_token.is_some() && !matches!(version, "" | "0") {
             let message = "specifying resource version is not allowed when using continue";
             return Err(Failure::bad_request(message));
         }
         let revision = parse_version(version).ok_or_else(|| {
-            Failure::bad_request(format!("invalid resource version: {version:?}"))
+            let problem = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+            let problem = format!("resourceVersion: Invalid value: {version:?}: {problem}");
+            Failure::bad_request(format!("invalid resource version: {problem}"))
         })?;
         let limit = query.number("limit")?.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.filter(|&limit| limit > 0);
@@ -117,9 +121,7 @@ impl ListOptions {
         Ok(Self {
             // Any state will do, so it comes from the cache, and the cache does not page.
             limit: limit.filter(|_| version != "0" || !token.is_empty()),
-            continue_token: (!token.is_empty())
-                .then(|| ContinueToken::decode(token))
-                .transpose()?,
+            continue_token,
             version: match exact {
                 true => ListVersion::Exact(revision),
                 false => ListVersion::at_least(version, revision),
@@ -270,7 +272,11 @@ pub(super) fn negotiate(accept: &str, query: Query<'_>) -> Result<Form, Failure>
             None => (json && transformed.is_none()).then_some(Form::Whole),
         }
     });
-    { forms }.next().ok_or_else(Failure::not_acceptable)
+    let refused = || match accept.contains("application/json") {
+        true => Failure::form_not_acceptable(),
+        false => Failure::not_acceptable(),
+    };
+    { forms }.next().ok_or_else(refused)
 }
 
 #[cfg(test)]

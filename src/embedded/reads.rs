@@ -181,7 +181,7 @@ fn write_list(
     let (list_kind, api_version, items) = match form {
         Form::Whole => (format!("{}List", kind.kind), kind.api_version(), items),
         Form::MetadataOnly => ("PartialObjectMetadataList".to_owned(), meta(), items),
-        Form::Table(_) => {
+        Form::Table(_) | Form::TableWithoutColumns(_) => {
             let columns = table::columns(kind);
             ("Table".to_owned(), meta(), format!(r#""columnDefinitions":{columns},"rows":"#))
         }
@@ -195,10 +195,15 @@ fn write_list(
         }
     }
     let revision = page.revision;
-    let mut body = format!(
-        r#"{{"kind":"{list_kind}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{revision}"{more}}},{items}["#
-    )
-    .into_bytes();
+    let beginning = format!(
+        r#"{{"kind":"{list_kind}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{revision}"{more}}},{items}"#
+    );
+    // Go writes a list that was never filled so.
+    if form == Form::MetadataOnly && page.objects.is_empty() {
+        return Bytes::from(beginning + "null}");
+    }
+    let mut body = beginning.into_bytes();
+    body.push(b'[');
     for (index, (_, object)) in page.objects.iter().enumerate() {
         if index > 0 {
             body.push(b',');

@@ -74,8 +74,29 @@ impl Served {
         match (self.origin, self.kind.group.as_ref()) {
             (Origin::BuiltIn, "") if matches!(plural, "pods" | "services") => &["all"],
             (Origin::BuiltIn, "apps" | "batch") => &["all"],
+            (Origin::BuiltIn, "apiextensions.k8s.io") => &["api-extensions"],
             _ => &[],
         }
+    }
+
+    /// Whether its objects have a status that is written apart.
+    pub(super) fn has_status(&self) -> bool {
+        const WITHOUT: [&str; 6] =
+            ["configmaps", "endpoints", "events", "leases", "secrets", "serviceaccounts"];
+        self.origin == Origin::Custom || !WITHOUT.contains(&self.kind.plural.as_ref())
+    }
+
+    /// What can be done with it.
+    pub(super) fn verbs(&self) -> Vec<&'static str> {
+        const VERBS: [&str; 8] =
+            ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+        let verbs = VERBS.into_iter();
+        verbs.filter(|verb| *verb != "deletecollection" || self.is_deleted_together()).collect()
+    }
+
+    /// Whether all objects at a place can be deleted by one request. Namespaces go one by one.
+    pub(super) fn is_deleted_together(&self) -> bool {
+        self.origin == Origin::Custom || self.kind.plural != "namespaces"
     }
 
     /// The field labels it can be selected by, beside name and namespace.

@@ -112,7 +112,12 @@ fn resource_target(model: &Model, group: &str, version: &str, rest: &[&str]) -> 
         _ => return None,
     };
     let resource = ResourceId::new(group, version, plural);
-    let namespaced = model.collection(&resource)?.served.is_namespaced();
+    let served = &model.collection(&resource)?.served;
+    let of_status = matches!(rest, [_, _, "status"] | ["namespaces", _, _, _, "status"]);
+    if of_status && !served.has_status() {
+        return None;
+    }
+    let namespaced = served.is_namespaced();
     match (namespaced, namespace, name) {
         (false, Some(_), _) => None,
         (_, _, "") => {
@@ -166,6 +171,7 @@ mod tests {
             "/apis/apps/v1/pods",
             "/api/v2/pods",
             "/api/v1/namespaces/a/pods/b/log",
+            "/api/v1/namespaces/a/configmaps/b/status",
         ] {
             assert_eq!(Target::of(path, &model).resource(), None, "{path}");
         }

@@ -37,7 +37,8 @@ impl ApiServer {
         self.start_on(SocketAddr::from(([127, 0, 0, 1], 0))).await
     }
 
-    /// Serves HTTP on an address. There is no authentication: keep it local.
+    /// Serves HTTP on an address. Keep it local: everybody may do everything, unless it
+    /// [demands tokens](Self::demand_tokens), and nothing is encrypted.
     ///
     /// # Errors
     /// When the address can not be had.

@@ -38,6 +38,8 @@ pub(super) enum Form {
     MetadataOnly,
     /// `Table`: what kubectl prints.
     Table(RowObject),
+    /// A `Table` to somebody who knows the columns already.
+    TableWithoutColumns(RowObject),
 }
 
 /// How much of its object a row of a table carries.
@@ -161,8 +163,12 @@ impl Stored {
 
     /// The object as in a watch event.
     pub(super) fn write_into(&self, out: &mut Vec<u8>, form: Form) {
-        if let Form::Table(row_object) = form {
-            return write(out, table::of_one(&self.to_value(), row_object));
+        if let Form::Table(row_object) | Form::TableWithoutColumns(row_object) = form {
+            let mut table = table::of_one(&self.to_value(), row_object);
+            if form == Form::TableWithoutColumns(row_object) {
+                table["columnDefinitions"] = Value::Null;
+            }
+            return write(out, table);
         }
         let metadata = (form == Form::MetadataOnly).then(|| metadata_of(&self.text)).flatten();
         match metadata {

@@ -45,17 +45,23 @@ fn columns_of(kind: &str, api_version: &str) -> Value {
             name,
             plain("Ready", "string"),
             plain("Status", "string"),
-            plain("Restarts", "integer"),
+            plain("Restarts", "string"),
             age,
             wide("IP"),
             wide("Node"),
+            wide("Nominated Node"),
+            wide("Readiness Gates"),
         ]),
+        ("v1", "ConfigMap") => json!([name, plain("Data", "string"), age]),
         ("apps/v1", "Deployment") => json!([
             name,
             plain("Ready", "string"),
-            plain("Up-to-date", "integer"),
-            plain("Available", "integer"),
+            plain("Up-to-date", "string"),
+            plain("Available", "string"),
             age,
+            wide("Containers"),
+            wide("Images"),
+            wide("Selector"),
         ]),
         _ => json!([name, age]),
     }
@@ -77,11 +83,17 @@ fn cells(object: &Value) -> Value {
                 name,
                 format!("{ready}/{containers}"),
                 pod_status(object),
-                restarts,
+                restarts.to_string(),
                 age,
                 or_none(&status["podIP"]),
                 or_none(&spec["nodeName"]),
+                or_none(&status["nominatedNodeName"]),
+                readiness_gates(object),
             ])
+        }
+        ("v1", "ConfigMap") => {
+            let entries = |name: &str| object[name].as_object().map_or(0, serde_json::Map::len);
+            json!([name, entries("data") + entries("binaryData"), age])
         }
         ("apps/v1", "Deployment") => {
             let wanted = spec["replicas"].as_u64().unwrap_or(1);
@@ -91,10 +103,42 @@ fn cells(object: &Value) -> Value {
                 number(&status["updatedReplicas"]),
                 number(&status["availableReplicas"]),
                 age,
+                of_containers(spec, "name"),
+                of_containers(spec, "image"),
+                labels(&spec["selector"]["matchLabels"]),
             ])
         }
         _ => json!([name, age]),
     }
+}
+
+/// One field of each container of a template.
+fn of_containers(spec: &Value, field: &str) -> String {
+    let containers = spec["template"]["spec"]["containers"].as_array();
+    let texts: Vec<&str> = containers.into_iter().flatten().map(|it| text(&it[field])).collect();
+    texts.join(",")
+}
+
+/// Labels as a selector is written.
+fn labels(labels: &Value) -> String {
+    let pairs = labels.as_object().into_iter().flatten();
+    let pairs: Vec<String> = pairs.map(|(name, value)| format!("{name}={}", text(value))).collect();
+    if pairs.is_empty() { "<none>".to_owned() } else { pairs.join(",") }
+}
+
+/// How many of the conditions that a pod wants for readiness hold.
+fn readiness_gates(pod: &Value) -> String {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let gates = list(&pod["spec"]["readinessGates"]);
+    if gates.is_empty() {
+        return "<none>".to_owned();
+    }
+    let conditions = list(&pod["status"]["conditions"]);
+    let holds = |gate: &&Value| {
+        let of_gate = |it: &&Value| it["type"] == gate["conditionType"];
+        conditions.iter().find(of_gate).is_some_and(|it| it["status"] == "True")
+    };
+    format!("{}/{}", gates.iter().filter(holds).count(), gates.len())
 }
 
 fn pod_status(pod: &Value) -> &str {
@@ -147,18 +191,24 @@ mod tests {
     fn a_pod_is_shown_as_kubectl_shows_it() {
         let pod = json!({
             "kind": "Pod", "apiVersion": "v1", "metadata": { "name": "a" },
-            "spec": { "containers": [{}, {}], "nodeName": "node-1" },
+            "spec": {
+                "containers": [{}, {}], "nodeName": "node-1",
+                "readinessGates": [{ "conditionType": "warm" }, { "conditionType": "fed" }],
+            },
             "status": {
-                "phase": "Running",
+                "phase": "Running", "conditions": [{ "type": "warm", "status": "True" }],
                 "containerStatuses": [{ "ready": true, "restartCount": 2 }, { "ready": false, "restartCount": 1 }],
             },
         });
         let table = of_one(&pod, RowObject::None);
         let columns = table["columnDefinitions"].as_array().unwrap();
         let names: Vec<&Value> = columns.iter().map(|column| &column["name"]).collect();
-        assert_eq!(names, ["Name", "Ready", "Status", "Restarts", "Age", "IP", "Node"]);
-        let row = json!({ "cells": ["a", "1/2", "Running", 3, "<unknown>", "<none>", "node-1"] });
-        assert_eq!(table["rows"], json!([row]));
+        let wide = ["IP", "Node", "Nominated Node", "Readiness Gates"];
+        assert_eq!(names[..5], ["Name", "Ready", "Status", "Restarts", "Age"]);
+        assert_eq!(names[5..], wide);
+        let cells =
+            json!(["a", "1/2", "Running", "3", "<unknown>", "<none>", "node-1", "<none>", "1/2"]);
+        assert_eq!(table["rows"], json!([{ "cells": cells }]));
     }
 
     #[test]

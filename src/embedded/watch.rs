@@ -218,7 +218,7 @@ impl Watch {
         let (revision, objects) = collection.as_shown(shown, model.revision());
         for (key, object) in objects.iter() {
             if self.selection.matches(key, object) {
-                write_event(&mut chunk, "ADDED", object, self.form);
+                self.write_event(&mut chunk, "ADDED", object);
             }
         }
         self.shown = revision;
@@ -285,17 +285,25 @@ impl Watch {
     }
 
     /// What an event is depends on whether the object was, and is, selected.
-    fn write_change(&self, chunk: &mut Vec<u8>, event: &Event) {
+    fn write_change(&mut self, chunk: &mut Vec<u8>, event: &Event) {
         let selected = |object: &&Stored| self.selection.matches(&event.key, object);
         let before = event.before.as_deref().filter(selected);
         let after = event.after.as_deref().filter(selected);
         match (before, after) {
             (None, None) => {}
-            (None, Some(after)) => write_event(chunk, "ADDED", after, self.form),
-            (Some(_), Some(after)) => write_event(chunk, "MODIFIED", after, self.form),
+            (None, Some(after)) => self.write_event(chunk, "ADDED", after),
+            (Some(_), Some(after)) => self.write_event(chunk, "MODIFIED", after),
             (Some(before), None) => {
-                write_event(chunk, "DELETED", &before.at(event.revision), self.form);
+                self.write_event(chunk, "DELETED", &before.at(event.revision));
             }
+        }
+    }
+
+    fn write_event(&mut self, chunk: &mut Vec<u8>, event_type: &str, object: &Stored) {
+        write_event(chunk, event_type, object, self.form);
+        // The columns of a table are told once.
+        if let Form::Table(row_object) = self.form {
+            self.form = Form::TableWithoutColumns(row_object);
         }
     }
 

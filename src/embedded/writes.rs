@@ -97,6 +97,10 @@ pub(super) fn delete_collection(
     namespace: Option<&str>,
 ) -> Result<Response, Failure> {
     let served = model.served(resource)?;
+    let everywhere = served.is_namespaced() && namespace.is_none();
+    if everywhere || !served.is_deleted_together() {
+        return Err(Failure::method_not_allowed());
+    }
     let query = Query(&call.query);
     let (labels, fields) = (query.text("labelSelector"), query.text("fieldSelector"));
     let selection = Selection::parse(&served, namespace, labels, fields)?;
@@ -125,15 +129,15 @@ enum PatchFormat {
 
 impl PatchFormat {
     fn of(call: &Call, served: &Served) -> Result<Self, Failure> {
-        const ALWAYS: &str = "application/json-patch+json, application/merge-patch+json";
         match (media_type(call), served.origin) {
             ("application/json-patch+json", _) => Ok(Self::Json),
             ("application/merge-patch+json", _) => Ok(Self::Merge),
             ("application/strategic-merge-patch+json", Origin::BuiltIn) => Ok(Self::StrategicMerge),
-            (_, Origin::Custom) => Err(Failure::unsupported_media_type(ALWAYS)),
-            (_, Origin::BuiltIn) => Err(Failure::unsupported_media_type(&format!(
-                "{ALWAYS}, application/strategic-merge-patch+json"
-            ))),
+            ("application/strategic-merge-patch+json", Origin::Custom) => {
+                let accepted = "application/json-patch+json, application/merge-patch+json";
+                Err(Failure::unsupported_media_type(accepted))
+            }
+            _ => Err(Failure::unsupported_patch()),
         }
     }
 }

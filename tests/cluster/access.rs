@@ -39,7 +39,10 @@ pub(crate) async fn grant(server: &Server, user: &str) {
         "subjects": [{ "apiGroup": group, "kind": "User", "name": user }],
     });
     // A role without a binding gives no right, and may be left from before.
-    server.objects::<Role>().create(&serde_json::from_value(role).unwrap()).await.ok();
+    match server.objects::<Role>().create(&serde_json::from_value(role).unwrap()).await {
+        Ok(_) | Err(ApiError::AlreadyExists { .. }) => {}
+        Err(error) => panic!("the role can not be made: {error:?}"),
+    }
     let binding = serde_json::from_value(binding).unwrap();
     server.objects::<RoleBinding>().create(&binding).await.unwrap();
 }
@@ -52,7 +55,10 @@ async fn revoke(server: &Server, user: &str) {
         }
         Make::Real(_) => {
             let bindings = server.objects::<RoleBinding>();
-            bindings.delete(user, &DeleteOptions::default()).await.ok();
+            match bindings.delete(user, &DeleteOptions::default()).await {
+                Ok(()) | Err(ApiError::NotFound { .. }) => {}
+                Err(error) => panic!("the right can not be taken away: {error:?}"),
+            }
         }
     }
 }
@@ -107,7 +113,7 @@ async fn restart_with_tokens(server: &mut Server, tokens: &[&str]) {
         Make::Embedded { server, .. } => server.demand_tokens(tokens.iter().copied()),
         Make::Real(lease) => {
             let lines = tokens.iter().map(|token| format!("{token},somebody,1,system:masters\n"));
-            lease.write_tokens(&lines.collect::<String>());
+            lease.mine().write_tokens(&lines.collect::<String>());
         }
     }
     server.start().await;

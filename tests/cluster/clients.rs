@@ -3,20 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kubeflect::Reflector;
-use kubeflect::object::Resource as _;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use crate::control_plane::build;
-use crate::support::LONG;
-
-/// Uid and version of each object, by `namespace/name`.
-pub(crate) type Contents = BTreeMap<String, (String, String)>;
+use crate::contents::{self, Contents, difference};
+use crate::control_plane::programs;
+use crate::support::{Followed, LONG, eventually, quick};
+use crate::users::load;
 
 /// What all of them reflect: config maps of the whole cluster with this label.
 pub(crate) const LABELS: &str = "tier=front";
@@ -29,19 +28,29 @@ pub(crate) struct Informer {
     /// How often it told each kind of event.
     pub(crate) told: BTreeMap<String, usize>,
     /// What went wrong, in its words.
-    pub(crate) failures: Vec<String>,
+    failures: Vec<String>,
     _child: Child,
+}
+
+/// Where the program with kube-rs in it is. Built once, by whoever is first.
+static KUBE_RS: OnceCell<PathBuf> = OnceCell::const_new();
+
+/// Builds the programs of the informers if they are not there: before anything is waited for, and before others wait for
+/// a control plane.
+pub(crate) async fn build_informers() {
+    programs().await;
+    KUBE_RS.get_or_init(build_kube_rs).await;
 }
 
 impl Informer {
     /// client-go's.
     pub(crate) async fn client_go(kubeconfig: &Path) -> Self {
-        Self::start("client-go", build().await.join("informer"), kubeconfig)
+        Self::start("client-go", programs().await.join("informer"), kubeconfig)
     }
 
     /// kube-rs's.
     pub(crate) async fn kube_rs(kubeconfig: &Path) -> Self {
-        Self::start("kube-rs", build_kube_rs().await, kubeconfig)
+        Self::start("kube-rs", KUBE_RS.get_or_init(build_kube_rs).await.clone(), kubeconfig)
     }
 
     fn start(name: &'static str, program: PathBuf, kubeconfig: &Path) -> Self {
@@ -76,6 +85,12 @@ impl Informer {
         }
     }
 
+    /// Has client-go's ask a thousand times for something small.
+    pub(crate) async fn ask(&mut self) {
+        self.input.write_all(b"ask\n").await.unwrap();
+        while self.next().await["event"] != "answered" {}
+    }
+
     /// Waits until it believes in the truth.
     pub(crate) async fn until(&mut self, truth: &Contents) {
         let deadline = Instant::now() + LONG;
@@ -93,7 +108,7 @@ impl Informer {
                 )
             };
             assert!(Instant::now() < deadline, "{} differs: {}", self.name, report());
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 
@@ -111,28 +126,47 @@ impl Informer {
     }
 }
 
-/// What our own reflector believes to be there.
-pub(crate) fn contents_of(reflector: &Reflector<ConfigMap>) -> Contents {
-    let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
-    let snapshot = reflector.store().snapshot();
-    snapshot
-        .iter()
-        .map(|(key, map)| {
-            (key.to_string(), (text(map.metadata.uid.as_deref()), text(map.resource_version())))
-        })
-        .collect()
+/// Informers of three makes, side by side.
+pub(crate) struct Informers {
+    pub(crate) ours: Followed<ConfigMap>,
+    pub(crate) others: [Informer; 2],
 }
 
-/// What one has and the other has not.
-pub(crate) fn difference(believed: &Contents, truth: &Contents) -> String {
-    let missing: Vec<_> =
-        truth.iter().filter(|(key, value)| believed.get(*key) != Some(value)).collect();
-    let wrong: Vec<_> =
-        believed.iter().filter(|(key, value)| truth.get(*key) != Some(value)).collect();
-    format!("missing {missing:?}, wrong {wrong:?}")
+impl Informers {
+    pub(crate) async fn start(kubeconfig: &Path) -> Self {
+        let others = [Informer::client_go(kubeconfig).await, Informer::kube_rs(kubeconfig).await];
+        let ours = Followed::start(load(kubeconfig), quick().labels(LABELS)).await;
+        Self { ours, others }
+    }
+
+    pub(crate) async fn synced(&mut self) {
+        for other in &mut self.others {
+            other.synced().await;
+        }
+        self.ours.reflector.synced().await.unwrap();
+    }
+
+    /// Everybody knows the truth after a while.
+    pub(crate) async fn assert_know(&mut self, truth: &Contents, when: &str) {
+        let contents = || contents::of_reflector(&self.ours.reflector);
+        let came = eventually(LONG, || contents() == *truth).await;
+        assert!(came, "{when}: {}\n{}", difference(&contents(), truth), self.ours.report());
+        for other in &mut self.others {
+            other.until(truth).await;
+        }
+    }
+
+    /// What the others had to say.
+    pub(crate) fn report(&self) -> String {
+        let lines = self
+            .others
+            .iter()
+            .map(|it| format!("{}: told {:?}, failures {:#?}", it.name, it.told, it.failures));
+        lines.collect::<Vec<_>>().join("\n")
+    }
 }
 
-/// Builds the program with kube-rs in it, if it is not there, and says where it is.
+/// Builds the program with kube-rs in it, and says where it is.
 async fn build_kube_rs() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/kube-rs/Cargo.toml");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kube-rs");

@@ -1,8 +1,10 @@
 //! A control plane: etcd and kube-apiserver on free ports of this machine, and no nodes.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use std::{env, fs};
 
@@ -25,6 +27,7 @@ pub(crate) struct ControlPlane {
     flags: Vec<String>,
     /// How many data folders there have been: each restored snapshot has its own.
     data_folders: usize,
+    has_other_tokens: bool,
     _keeper: Child,
 }
 
@@ -51,7 +54,7 @@ static PROGRAMS: OnceCell<PathBuf> = OnceCell::const_new();
 impl ControlPlane {
     /// Starts one that is ready. `flags` are for the API server, and win over ours.
     pub(crate) async fn start(flags: &[&str]) -> Self {
-        let programs = PROGRAMS.get_or_init(build).await.clone();
+        let programs = programs().await;
         let folder = temporary_folder();
         certificates::write(&folder);
         fs::write(folder.join("tokens"), TOKENS).unwrap();
@@ -68,6 +71,7 @@ impl ControlPlane {
             ports: Ports { api_server, etcd, etcd_peers },
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             data_folders: 0,
+            has_other_tokens: false,
         };
         plane.etcd.start(plane.etcd_arguments());
         plane.api_server.start(plane.api_server_arguments());
@@ -75,8 +79,9 @@ impl ControlPlane {
         plane
     }
 
-    pub(crate) fn has_flags(&self, flags: &[&str]) -> bool {
-        self.flags == flags
+    /// Whether it is as one that was started with these flags.
+    pub(crate) fn is_as_started_with(&self, flags: &[&str]) -> bool {
+        self.flags == flags && !self.has_other_tokens
     }
 
     pub(crate) fn runs(&mut self) -> bool {
@@ -121,6 +126,13 @@ impl ControlPlane {
         self.ready().await;
     }
 
+    /// Kills etcd, starts it again, and waits until the API server has found it.
+    pub(crate) async fn restart_etcd(&mut self) {
+        self.etcd.kill();
+        self.etcd.start_again();
+        self.ready().await;
+    }
+
     /// Makes etcd forget all history.
     pub(crate) async fn compact(&self) {
         self.etcd_tool(&["compact", &self.etcd_url()]).await;
@@ -145,8 +157,9 @@ impl ControlPlane {
     }
 
     /// Tells the API server other tokens, as of its next start.
-    pub(crate) fn write_tokens(&self, tokens: &str) {
+    pub(crate) fn write_tokens(&mut self, tokens: &str) {
         fs::write(self.folder.join("tokens"), tokens).unwrap();
+        self.has_other_tokens = true;
     }
 
     async fn etcd_tool(&self, arguments: &[&str]) {
@@ -243,7 +256,11 @@ pub(crate) fn temporary_folder() -> PathBuf {
 }
 
 /// The folder of the programs, which are built if they are not there.
-pub(crate) async fn build() -> PathBuf {
+pub(crate) async fn programs() -> PathBuf {
+    PROGRAMS.get_or_init(build).await.clone()
+}
+
+async fn build() -> PathBuf {
     // The benchmark starts control planes too, and is a package deeper in the tree.
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let mut scripts = folders.map(|folder| folder.join("tests/cluster/build"));
@@ -254,16 +271,19 @@ pub(crate) async fn build() -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
 }
 
+/// Ports that were given to a test. Its server may not listen there yet, or not just now.
+static TAKEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+
 /// Ports that nobody listens on, and that no outgoing connection takes while a server is down.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    let mut taken: Vec<u16> = Vec::new();
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     [(); N].map(|()| {
         let port = std::iter::repeat_with(|| fastrand::u16(20_000..30_000))
             .find(|port| {
                 !taken.contains(port) && TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()
             })
             .expect("it looks on until there is one");
-        taken.push(port);
+        taken.insert(port);
         port
     })
 }

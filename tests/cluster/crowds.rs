@@ -11,6 +11,8 @@ use kubeflect::object::StaticKind as _;
 use serde_json::{Value, json};
 
 use crate::access::grant;
+use crate::clients::Informer;
+use crate::contents;
 use crate::leases::Lease;
 use crate::questions::read;
 use crate::server::{Make, Server, on_both_servers, unlimited, until};
@@ -142,11 +144,14 @@ async fn a_server_that_has_too_much_to_do_is_left_alone_as_long_as_it_asks(serve
     }
 }
 
-/// HTTP/2 clients are sent elsewhere by chance. Who speaks HTTP/1.1, as we do, is not: the server does nothing at all.
+/// Who speaks HTTP/2, as client-go does, is sent elsewhere by chance, and comes back over another connection. Who speaks
+/// HTTP/1.1, as we do, is not: the server does nothing at all.
 #[actix::test]
 async fn a_server_that_sends_clients_away_leaves_us_where_we_are() {
     let server = Server::of(Lease::alone(&["--goaway-chance=0.02"]).await).await;
-    server.objects::<ConfigMap>().create(&config_map("a")).await.unwrap();
+    let mut map = config_map("a");
+    map.metadata.labels = Some([("tier".to_owned(), "front".to_owned())].into());
+    server.objects::<ConfigMap>().create(&map).await.unwrap();
     let mut maps = server.follow::<ConfigMap>(quick()).await;
     maps.expect(&["added a (InitialList)"]).await;
     maps.expect(&["synced"]).await;
@@ -157,8 +162,18 @@ async fn a_server_that_sends_clients_away_leaves_us_where_we_are() {
         read(&client, Request::get("/version")).await;
     }
     assert_eq!(server.link.connections() - before, 1, "all went over one connection");
-    server.objects::<ConfigMap>().create(&config_map("b")).await.unwrap();
+
+    let before = server.link.connections();
+    let mut client_go = Informer::client_go(&server.kubeconfig(User::Admin)).await;
+    client_go.synced().await;
+    client_go.ask().await;
+    let connections = server.link.connections() - before;
+    assert!(connections > 1, "{connections}: client-go was sent away, and came back");
+
+    map.metadata.name = Some("b".to_owned());
+    server.objects::<ConfigMap>().create(&map).await.unwrap();
     assert_eq!(maps.next().await, "added b (Watch)");
+    client_go.until(&contents::of_reflector(&maps.reflector)).await;
     let exchanges = maps.exchanges();
     assert_eq!(exchanges.len(), 1, "one watch, and no list: {exchanges:?}");
     maps.stop().await;

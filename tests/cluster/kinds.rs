@@ -92,6 +92,8 @@ async fn a_kind_is_awaited_followed_removed_and_found_again(server: Server) {
         told.sort();
         assert!(told[0].starts_with("added a"), "{told:?} {}", widgets.report());
         assert!(told[1].starts_with("added b"), "{told:?} {}", widgets.report());
+        let rest: &[&str] = if round == 1 { &["synced"] } else { &[] };
+        assert_eq!(told[2..], *rest, "{}", widgets.report());
         let kept = widgets.reflector.store().list();
         assert!(kept.iter().all(|widget| widget.spec.size == round));
 

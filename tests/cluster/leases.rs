@@ -34,7 +34,7 @@ impl Lease {
     /// One of one's own. `flags` are for the API server, and win over ours.
     pub(crate) async fn alone(flags: &[&str]) -> Self {
         let turn = TURNS.acquire().await.expect("nobody closes it");
-        let idle = idle().take_if(|plane| plane.has_flags(flags) && plane.runs());
+        let idle = idle().take_if(|plane| plane.is_as_started_with(flags) && plane.runs());
         let plane = match idle {
             Some(plane) => plane,
             None => Box::new(ControlPlane::start(flags).await),

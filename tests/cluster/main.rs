@@ -6,7 +6,9 @@
 mod certificates;
 mod clients;
 mod console;
+mod contents;
 mod control_plane;
+mod folds;
 mod leases;
 mod link;
 mod process;

@@ -22,7 +22,10 @@ const ONE_SERVER: &[(&str, &str)] = &[
         "informers_of_three_makes_agree_with_a_real_server",
         "real: the embedded server has its own, which uses faults that no real one has",
     ),
-    ("informers_of_three_makes_come_to_the_same_cache", "embedded: the twin of the above"),
+    (
+        "informers_of_three_makes_and_kubectl_come_to_the_same_contents",
+        "embedded: the twin of the above",
+    ),
     (
         "objects_are_printed_as_a_real_server_would_have_them_printed",
         "embedded: what kubectl says of the real one is no news",
@@ -66,7 +69,7 @@ const OTHER_WAYS: &[(&str, &str)] = &[
         "a real server leaves the end of a namespace to a controller, which is us",
     ),
     ("a_storage_that_was_killed_comes_back_without_a_gap", "for the real one only"),
-    ("fault", "for the real one only"),
+    ("suffer", "for the real one only"),
 ];
 
 #[test]

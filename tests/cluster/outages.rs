@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kubeflect::Options;
-use kubeflect::client::{DeleteOptions, Patch};
+use kubeflect::client::{DeleteOptions, Patch, Request};
 use kubeflect::reflector::StreamingLists;
 use serde_json::json;
 
-use crate::server::{Make, Server, Setup, on_both_servers};
+use crate::recorded::Exchange;
+use crate::server::{Make, Server, Setup, on_both_servers, until};
 use crate::support::{Followed, LONG, config_map, eventually, quick};
 
 on_both_servers! {
@@ -19,6 +20,7 @@ on_both_servers! {
     a_server_that_ended_is_watched_again: Alone,
     what_was_written_just_before_the_server_ended_is_told_once: Alone,
     a_compacted_history_is_listed_again: WithoutWatchCache,
+    a_history_that_is_overrun_is_listed_again: SmallHistory,
     a_storage_restored_from_a_backup_is_believed: Alone,
     a_restored_storage_that_has_overtaken_the_position_is_found_by_an_audit: Alone,
 }
@@ -62,6 +64,13 @@ impl World {
         maps.delete(name, &DeleteOptions::default()).await.unwrap();
     }
 
+    async fn change(&self, name: &str, times: usize) {
+        for round in 0..times {
+            let change = Patch::Merge(json!({ "data": { "round": round.to_string() } }));
+            self.server.objects::<ConfigMap>().patch(name, &change).await.unwrap();
+        }
+    }
+
     /// The server has objects of these names, and so has the cache, soon.
     async fn until_true(&self, names: &[&str], limit: Duration) {
         let mut truth = BTreeMap::new();
@@ -82,7 +91,7 @@ async fn what_happened_while_the_line_was_cut_is_told_when_it_is_mended(server: 
     world.server.link.mend();
     world.maps.expect(&["deleted a (Watch)", "added c (Watch)"]).await;
     world.until_true(&["b", "c"], LONG).await;
-    let lists = world.maps.exchanges().iter().filter(|it| it.is_streaming_list()).count();
+    let lists = world.maps.exchanges().iter().filter(|it| it.lists_everything()).count();
     assert_eq!(lists, 1, "the watch went on where it was: {}", world.maps.report());
     world.maps.stop().await;
 }
@@ -162,13 +171,53 @@ async fn a_compacted_history_is_listed_again(mut server: Server) {
         let mut world = World::start(server, quick().streaming_lists(streaming)).await;
         world.server.link.cut();
         world.delete("a").await;
+        world.delete("b").await;
+        world.create("b").await;
         world.create("c").await;
         world.server.compact().await;
+        world.server.link.mend();
+        let mut told = Vec::new();
+        for _ in 0..4 {
+            told.push(world.maps.next().await);
+        }
+        let of_b: Vec<&String> = told.iter().filter(|event| event.contains(" b ")).collect();
+        assert_eq!(of_b, ["deleted b (Relist)", "added b (Relist)"], "it is another object");
+        told.sort();
+        let others = ["added c (Relist)", "deleted a (Relist)"];
+        assert_eq!(told, ["added b (Relist)", others[0], others[1], "deleted b (Relist)"]);
+        world.until_true(&["b", "c"], LONG).await;
+        world.create("d").await;
+        assert_eq!(world.maps.next().await, "added d (Watch)");
+        server = world.end().await;
+    }
+}
+
+/// Nobody tells the server to forget.
+async fn a_history_that_is_overrun_is_listed_again(mut server: Server) {
+    for streaming in BOTH_WAYS {
+        let mut world = World::start(server, quick().streaming_lists(streaming)).await;
+        let position = world.maps.position().to_string();
+        world.server.link.cut();
+        world.delete("a").await;
+        world.create("c").await;
+        world.change("c", 50).await;
+        until("the position is forgotten", async || {
+            let version = ("resourceVersion", position.clone());
+            let query = vec![version, ("resourceVersionMatch", "Exact".to_owned())];
+            let path = format!("/api/v1/namespaces/{}/configmaps", world.server.namespace);
+            let past = Request { query, ..Request::get(path) };
+            world.server.admin.send(past).await.unwrap().status == 410
+        })
+        .await;
         world.server.link.mend();
         world.maps.expect(&["deleted a (Relist)", "added c (Relist)"]).await;
         world.until_true(&["b", "c"], LONG).await;
         world.create("d").await;
         assert_eq!(world.maps.next().await, "added d (Watch)");
+        let exchanges = world.maps.exchanges();
+        let expired = exchanges.iter().filter(|it| it.is_expired()).count();
+        let lists = exchanges.iter().filter(|it| it.lists_everything() && it.succeeded()).count();
+        assert_eq!((expired, lists), (1, 2), "{}", world.maps.report());
         server = world.end().await;
     }
 }
@@ -180,10 +229,7 @@ async fn a_storage_restored_from_a_backup_is_believed(server: Server) {
     world.delete("a").await;
     world.create("c").await;
     // A real server that starts writes for itself: leave it no way to catch up meanwhile.
-    for round in 0..300 {
-        let change = Patch::Merge(json!({ "data": { "round": round.to_string() } }));
-        world.server.objects::<ConfigMap>().patch("c", &change).await.unwrap();
-    }
+    world.change("c", 300).await;
     world.create("d").await;
     world.until_true(&["b", "c", "d"], LONG).await;
     while world.maps.next().await != "added d (Watch)" {}
@@ -208,16 +254,23 @@ async fn a_restored_storage_that_has_overtaken_the_position_is_found_by_an_audit
     let backup = world.server.back_up().await;
     world.delete("a").await;
     world.create("c").await;
+    // A real server that starts writes for itself, and knows nothing of what was before: the position is to come later.
+    world.change("c", 300).await;
     world.until_true(&["b", "c"], LONG).await;
+    let position = world.maps.position();
     world.server.link.cut();
     world.server.restore(&backup).await;
-    // A real server that starts writes for itself; these make sure of it.
-    for round in 0..20 {
-        let change = Patch::Merge(json!({ "data": { "round": round.to_string() } }));
-        world.server.objects::<ConfigMap>().patch("b", &change).await.unwrap();
-    }
+    world.change("b", 500).await;
+    let now = world.server.objects::<ConfigMap>().get("b").await.unwrap();
+    let now: u64 = now.metadata.resource_version.unwrap().parse().unwrap();
+    assert!(now > position, "{now} has overtaken {position}");
     world.server.link.mend();
     world.until_true(&["a", "b"], audit * 3).await;
+    let status = world.maps.reflector.status();
+    let found = (status.audits.differences, status.oddities.rewinds);
+    assert_eq!(found, (2, 0), "a was missed, c was believed in: {}", world.maps.report());
+    let expired = world.maps.exchanges().iter().any(Exchange::is_expired);
+    assert!(!expired, "the server did not say so: {}", world.maps.report());
     world.maps.stop().await;
 }
 
@@ -225,9 +278,7 @@ async fn a_restored_storage_that_has_overtaken_the_position_is_found_by_an_audit
 async fn a_storage_that_was_killed_comes_back_without_a_gap() {
     let mut world = World::start(Server::real(Setup::Alone).await, quick()).await;
     let Make::Real(lease) = &mut world.server.make else { unreachable!("it was asked for") };
-    lease.mine().etcd.kill();
-    lease.mine().etcd.start_again();
-    lease.mine().ready().await;
+    lease.mine().restart_etcd().await;
     world.create("c").await;
     assert_eq!(world.maps.next_change().await, "added c", "{}", world.maps.report());
     world.until_true(&["a", "b", "c"], LONG).await;

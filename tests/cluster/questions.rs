@@ -1,40 +1,40 @@
-//! What is asked of an API server, and the answers in all that does not change from server to server and from time to
-//! time: the words of the recordings in `tests/transcripts`.
+//! What is asked of an API server: the requests of the recordings in `tests/transcripts`.
 
+#[path = "asking.rs"]
+mod asking;
 #[path = "known.rs"]
 mod known;
+#[path = "normalised.rs"]
+mod normalised;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
 
-use futures::StreamExt as _;
 use kubeflect::client::{Method, Request, Transport};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use self::known::{Difference, KNOWN};
+pub(crate) use self::asking::read;
+use self::asking::{Question, request};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Questions that are asked one after the other, and the file their answers are in.
+/// Questions that belong together, and the file their answers are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Lists,
     Watches,
+    /// Watches from before something happened.
+    Changes,
+    /// The same objects, less or otherwise told.
+    Forms,
+    Discovery,
+    Refusals,
     Writes,
+    /// Of somebody who may do nothing.
+    Forbidden,
     /// Of a server that has forgotten its history.
     Forgotten,
-}
-
-/// A question, with `{version}` and `{next}` where only the server can know what to ask.
-#[derive(Debug, Clone)]
-struct Question {
-    method: Method,
-    path: String,
-    query: &'static str,
-    content_type: Option<&'static str>,
-    body: Option<Value>,
 }
 
 /// What the questions ask about.
@@ -84,35 +84,143 @@ const READS: &[&str] = &[
     "/nothing",
 ];
 
-/// What is watched: the query, for a second.
+/// What is watched: the query. Streams have the time that a busy server takes.
 const WATCHES: &[&str] = &[
-    "watch=true&timeoutSeconds=1",
-    "resourceVersion=0&watch=true&timeoutSeconds=1",
-    "resourceVersion=999999999&watch=true&timeoutSeconds=1",
-    "resourceVersion=999999999&allowWatchBookmarks=true&watch=true&timeoutSeconds=1",
-    "resourceVersion=abc&watch=true&timeoutSeconds=1",
-    "resourceVersion=7&resourceVersionMatch=NotOlderThan&watch=true&timeoutSeconds=1",
-    "resourceVersion=0&fieldSelector=metadata.name=a&watch=true&timeoutSeconds=1",
-    "resourceVersion=0&labelSelector=tier=front&watch=true&timeoutSeconds=1",
-    "limit=2&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=true&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=true&allowWatchBookmarks=true&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=true&resourceVersionMatch=Exact&allowWatchBookmarks=true&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=999999999&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=abc&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0&watch=true&timeoutSeconds=1",
-    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=tier=none&watch=true&timeoutSeconds=1",
+    "watch=true&timeoutSeconds=3",
+    "resourceVersion=0&watch=true&timeoutSeconds=3",
+    "resourceVersion=999999999&watch=true&timeoutSeconds=3",
+    "resourceVersion=999999999&allowWatchBookmarks=true&watch=true&timeoutSeconds=3",
+    "resourceVersion=abc&watch=true&timeoutSeconds=3",
+    "resourceVersion=7&resourceVersionMatch=NotOlderThan&watch=true&timeoutSeconds=3",
+    "resourceVersion=0&fieldSelector=metadata.name=a&watch=true&timeoutSeconds=3",
+    "resourceVersion=0&labelSelector=tier=front&watch=true&timeoutSeconds=3",
+    "limit=2&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=true&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=true&allowWatchBookmarks=true&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=true&resourceVersionMatch=Exact&allowWatchBookmarks=true&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=999999999&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=abc&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0&watch=true&timeoutSeconds=3",
+    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=tier=none&watch=true&timeoutSeconds=3",
+];
+
+/// What is asked about changes: the query, and the form.
+const CHANGES: &[(&str, &str)] = &[
+    ("", JSON),
+    ("labelSelector=tier=front", JSON),
+    ("labelSelector=tier!=front", JSON),
+    ("labelSelector=tier=none", JSON),
+    ("fieldSelector=metadata.name=c", JSON),
+    ("fieldSelector=metadata.name!=c", JSON),
+    ("fieldSelector=metadata.name=a&labelSelector=tier=front", JSON),
+    ("allowWatchBookmarks=true", JSON),
+    ("labelSelector=tier=front", METADATA),
+    ("labelSelector=tier=front", TABLE),
+    ("includeObject=None", TABLE),
+];
+
+const JSON: &str = "application/json";
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
+const ALL_GROUPS: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// What is read in another form: path and query, and the form.
+const FORMS: &[(&str, &str)] = &[
+    ("/api/v1/namespaces/default/configmaps", METADATA_LIST),
+    ("/api/v1/namespaces/default/configmaps?limit=2", METADATA_LIST),
+    ("/api/v1/namespaces/default/configmaps?labelSelector=tier=none", METADATA_LIST),
+    ("/api/v1/namespaces/default/configmaps/a", METADATA),
+    ("/api/v1/namespaces/default/configmaps/none", METADATA),
+    ("/api/v1/namespaces/default/configmaps", TABLE),
+    ("/api/v1/namespaces/default/configmaps?limit=2", TABLE),
+    ("/api/v1/namespaces/default/configmaps?includeObject=None", TABLE),
+    ("/api/v1/namespaces/default/configmaps?includeObject=Object", TABLE),
+    ("/api/v1/namespaces/default/configmaps/a", TABLE),
+    ("/api/v1/namespaces/none/pods", TABLE),
+    ("/apis/apps/v1/namespaces/none/deployments", TABLE),
+    ("/apis/batch/v1/namespaces/none/jobs", TABLE),
+    (MAPS, "application/json;as=Nothing;g=meta.k8s.io;v=v1"),
+    (MAPS, "application/json;as=Nothing;g=meta.k8s.io;v=v1,application/json"),
+    (MAPS, "text/plain"),
+];
+
+/// What there is: the path, and the form.
+const DISCOVERY: &[(&str, &str)] = &[
+    ("/api", JSON),
+    ("/api/v1", JSON),
+    ("/apis", JSON),
+    ("/apis/apps", JSON),
+    ("/apis/apps/v1", JSON),
+    ("/apis/batch/v1", JSON),
+    ("/apis/coordination.k8s.io/v1", JSON),
+    ("/apis/apiextensions.k8s.io/v1", JSON),
+    ("/apis/none.example.com", JSON),
+    ("/apis/apps/v7", JSON),
+    ("/api", ALL_GROUPS),
+    ("/apis", ALL_GROUPS),
+];
+
+/// What nobody can be given: method and path, with a body where one belongs.
+const REFUSALS: &[(Method, &str, &str)] = &[
+    (Method::Get, "/api/v1/namespaces/default/nodes", ""),
+    (Method::Get, "/api/v1/configmaps/a", ""),
+    (Method::Get, "/apis/apps/v1/nothings", ""),
+    (Method::Get, "/apis/apps/v1/namespaces/default/nothings", ""),
+    (Method::Get, "/apis/apps/v1/namespaces/default/deployments/none", ""),
+    (Method::Get, "/api/v1/nodes/none", ""),
+    (Method::Get, "/api/v1/namespaces/none", ""),
+    (Method::Get, "/api/v1/namespaces/default/configmaps/a/nothing", ""),
+    (Method::Get, "/apis/none.example.com/v1/namespaces/default/things/a", ""),
+    (Method::Post, "/api/v1/configmaps", r#"{"metadata":{"name":"x","namespace":"default"}}"#),
+    (Method::Post, "/api/v1/namespaces/default/configmaps/a", "{}"),
+    (Method::Put, "/api/v1/namespaces/default/configmaps", "{}"),
+    (Method::Patch, "/api/v1/namespaces/default/configmaps", "{}"),
+    (Method::Delete, "/api/v1/configmaps", ""),
+    (Method::Delete, "/api/v1/namespaces", ""),
+    (Method::Get, "/api/v1/namespaces/default/configmaps/a/status", ""),
+    (Method::Delete, "/apis/apps/v1/namespaces/default/deployments/none", ""),
+    (Method::Post, MAPS, r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}"#),
+    (Method::Post, MAPS, r#"{"apiVersion":"v2","kind":"ConfigMap","metadata":{"name":"x"}}"#),
+    (Method::Post, MAPS, r#"{"metadata":{"name":"a"}}"#),
+    (Method::Post, MAPS, r#"{"metadata":{"name":"-"}}"#),
+    (
+        Method::Put,
+        "/api/v1/namespaces/default/configmaps/a",
+        r#"{"metadata":{"name":"a","uid":"00000000-0000-0000-0000-000000000000"}}"#,
+    ),
+    (
+        Method::Delete,
+        "/api/v1/namespaces/default/configmaps/a",
+        r#"{"preconditions":{"resourceVersion":"1"}}"#,
+    ),
+];
+
+/// What only somebody may ask: method and path.
+const FORBIDDEN: &[(Method, &str)] = &[
+    (Method::Get, "/api/v1/configmaps"),
+    (Method::Get, MAPS),
+    (Method::Get, "/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=3"),
+    (Method::Get, "/api/v1/namespaces/default/configmaps/a"),
+    (Method::Get, "/api/v1/nodes"),
+    (Method::Get, "/apis/apps/v1/namespaces/default/deployments"),
+    (Method::Get, "/apis/apps/v1/namespaces/default/deployments/none"),
+    (Method::Post, MAPS),
+    (Method::Put, "/api/v1/namespaces/default/configmaps/a"),
+    (Method::Patch, "/api/v1/namespaces/default/configmaps/a"),
+    (Method::Delete, "/api/v1/namespaces/default/configmaps/a"),
+    (Method::Delete, MAPS),
 ];
 
 /// What is asked of a server that has forgotten: the query.
 const FORGOTTEN: &[&str] = &[
     "limit=1&continue={next}",
     "resourceVersion={version}&resourceVersionMatch=Exact",
-    "watch=true&timeoutSeconds=1&resourceVersion={version}",
-    "watch=true&timeoutSeconds=1&resourceVersion=1",
+    "watch=true&timeoutSeconds=3&resourceVersion={version}",
+    "watch=true&timeoutSeconds=3&resourceVersion=1",
 ];
 
 /// What is written: method, path, content type, body.
@@ -167,13 +275,8 @@ fn writes() -> Vec<(Method, String, &'static str, Value)> {
 
 impl Group {
     /// The name of its file.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Lists => "lists",
-            Self::Watches => "watches",
-            Self::Writes => "writes",
-            Self::Forgotten => "forgotten",
-        }
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
     pub(crate) fn file(self) -> PathBuf {
@@ -189,156 +292,90 @@ impl Group {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Asks every question, and has every request with its answer.
-    pub(crate) async fn ask(self, transport: &Rc<dyn Transport>, page: &Page) -> Value {
-        let mut exchanges = Vec::new();
-        for question in self.questions() {
-            let answer = question.answer(transport, page).await;
-            exchanges.push(json!({ "request": question.told(), "answer": answer }));
-        }
-        Value::Array(exchanges)
-    }
-
-    /// Where one who imitates the truth does so otherwise than is known.
-    pub(crate) fn differences(self, truth: &Value, imitation: &Value) -> Vec<String> {
-        let (truth, imitation) = (truth.as_array().unwrap(), imitation.as_array().unwrap());
-        let names: Vec<String> = self.questions().iter().map(Question::name).collect();
-        assert_eq!(
-            (truth.len(), imitation.len()),
-            (names.len(), names.len()),
-            "{}: other questions than were recorded",
-            self.name()
-        );
-        let mut differences = Vec::new();
-        let known = || KNOWN.iter().filter(|known| known.group == self);
-        for known in known().filter(|known| !names.iter().any(|name| name == known.question)) {
-            differences.push(format!("{}\n  is known to differ and never asked", known.question));
-        }
-        for ((name, truth), imitation) in names.iter().zip(truth).zip(imitation) {
-            let known = known().find(|known| known.question == name);
-            let difference = difference(truth, imitation);
-            if known.map(|known| known.difference) != difference {
-                let found =
-                    difference.map_or("no difference".to_owned(), |found| format!("{found:?}"));
-                let known = known.map_or(String::new(), |known| {
-                    format!("\n  known    {:?}: {}", known.difference, known.reason)
-                });
-                differences.push(format!(
-                    "{name}\n  found    {found}{known}\n  expected {truth}\n  answered {imitation}"
-                ));
-            }
-        }
-        differences
-    }
-
     fn questions(self) -> Vec<Question> {
-        let get = |path: &str, query| Question {
-            method: Method::Get,
-            path: path.to_owned(),
-            query,
-            content_type: None,
-            body: None,
-        };
         match self {
-            Self::Lists => {
-                let parts = READS.iter().map(|read| read.split_once('?').unwrap_or((read, "")));
-                parts.map(|(path, query)| get(path, query)).collect()
-            }
-            Self::Watches => WATCHES.iter().map(|query| get(MAPS, query)).collect(),
-            Self::Writes => writes()
-                .into_iter()
-                .map(|(method, path, content_type, body)| Question {
-                    method,
-                    path,
-                    query: "",
-                    content_type: Some(content_type),
-                    body: Some(body),
+            Self::Lists => READS.iter().map(|read| Question::get(read, JSON)).collect(),
+            Self::Watches => WATCHES.iter().map(|query| of_maps(query, JSON)).collect(),
+            Self::Changes => CHANGES
+                .iter()
+                .map(|(query, form)| {
+                    let mark = if query.is_empty() { "" } else { "&" };
+                    let from = "watch=true&timeoutSeconds=3&resourceVersion={version}";
+                    of_maps(&format!("{from}{mark}{query}"), form)
                 })
                 .collect(),
-            Self::Forgotten => FORGOTTEN.iter().map(|query| get(MAPS, query)).collect(),
-        }
-    }
-}
-
-impl Question {
-    fn name(&self) -> String {
-        let Self { method, path, query, .. } = self;
-        let mark = if query.is_empty() { "" } else { "?" };
-        let body = self.body.as_ref().map(|body| format!(" {body}")).unwrap_or_default();
-        format!("{method} {path}{mark}{query}{body}")
-    }
-
-    fn told(&self) -> Value {
-        let mut told = json!({ "method": self.method.to_string(), "path": self.path });
-        if !self.query.is_empty() {
-            told["query"] = json!(self.query);
-        }
-        if let (Some(content_type), Some(body)) = (self.content_type, &self.body) {
-            told["contentType"] = json!(content_type);
-            told["body"] = body.clone();
-        }
-        told
-    }
-
-    fn request(&self, page: &Page) -> Request {
-        let pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
-        let known = |value: &str| match value {
-            "{version}" => page.version.clone(),
-            "{next}" => page.next.clone(),
-            value => value.to_owned(),
-        };
-        Request {
-            method: self.method,
-            query: pairs.map(|(name, value)| (name, known(value))).collect(),
-            content_type: self.content_type,
-            body: self.body.as_ref().map(Value::to_string).unwrap_or_default().into(),
-            ..Request::get(&self.path)
-        }
-    }
-
-    async fn answer(&self, transport: &Rc<dyn Transport>, page: &Page) -> Value {
-        let mut response = transport.send(self.request(page)).await.unwrap();
-        let mut body = Vec::new();
-        let read = async {
-            while let Some(Ok(chunk)) = response.body.next().await {
-                body.extend_from_slice(&chunk);
+            Self::Forms => FORMS.iter().map(|(place, form)| Question::get(place, form)).collect(),
+            Self::Discovery => {
+                DISCOVERY.iter().map(|(place, form)| Question::get(place, form)).collect()
             }
-        };
-        let ended = tokio::time::timeout(Duration::from_secs(5), read).await.is_ok();
-        let content_type = response.content_type.split(';').next().unwrap_or_default();
-        let mut told = json!({ "status": response.status, "contentType": content_type });
-        if let Some(seconds) = response.retry_after {
-            told["retryAfter"] = json!(seconds);
+            Self::Refusals => REFUSALS
+                .iter()
+                .map(|(method, path, body)| {
+                    let body = serde_json::from_str(body).ok();
+                    let format = match method {
+                        Method::Patch => "application/merge-patch+json",
+                        _ => JSON,
+                    };
+                    Question::with_body(*method, path, format, body)
+                })
+                .collect(),
+            Self::Writes => writes()
+                .into_iter()
+                .map(|(method, path, format, body)| {
+                    Question::with_body(method, &path, format, Some(body))
+                })
+                .collect(),
+            Self::Forbidden => FORBIDDEN
+                .iter()
+                .map(|(method, place)| match method {
+                    Method::Get | Method::Delete => Question::with_body(*method, place, JSON, None),
+                    Method::Patch => {
+                        let format = "application/merge-patch+json";
+                        Question::with_body(*method, place, format, Some(json!({})))
+                    }
+                    _ => {
+                        let map = json!({ "metadata": { "name": "a" } });
+                        Question::with_body(*method, place, JSON, Some(map))
+                    }
+                })
+                .collect(),
+            Self::Forgotten => FORGOTTEN.iter().map(|query| of_maps(query, JSON)).collect(),
         }
-        if !ended {
-            told["ends"] = json!(false);
-        }
-        let is_watch = response.status == 200 && self.query.contains("watch=true");
-        let values: Result<Vec<Value>, _> =
-            serde_json::Deserializer::from_slice(&body).into_iter().collect();
-        match values {
-            Ok(events) if is_watch => {
-                let events = events.iter().filter(|event| !only_tells_the_time(event));
-                told["events"] = events.map(normalised).collect();
-            }
-            Ok(values) if values.len() == 1 => told["body"] = normalised(&values[0]),
-            Ok(_) | Err(_) => told["text"] = json!(String::from_utf8_lossy(&body).trim()),
-        }
-        told
     }
 }
 
-/// A bookmark that comes when a server finds the time for it. The one that ends a streaming list has to come.
-fn only_tells_the_time(event: &Value) -> bool {
-    let annotations = &event["object"]["metadata"]["annotations"];
-    event["type"] == "BOOKMARK" && annotations["k8s.io/initial-events-end"] != "true"
+fn of_maps(query: &str, form: &'static str) -> Question {
+    Question::get(&format!("{MAPS}?{query}"), form)
 }
 
-/// What lists, watches and writes are about.
+/// What most groups are about.
 pub(crate) async fn set_up(transport: &Rc<dyn Transport>) {
     create(transport, json!({ "name": "a", "labels": { "tier": "front" } })).await;
     create(transport, json!({ "name": "b", "labels": { "tier": "back" } })).await;
     create(transport, json!({ "name": "c" })).await;
+}
+
+/// Changes objects, so that some leave a selection and some enter it, and makes one again. Says what came before.
+pub(crate) async fn change(transport: &Rc<dyn Transport>) -> Page {
+    let list = read(transport, Request::get(MAPS)).await;
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let label = |tier: &str| json!({ "metadata": { "labels": { "tier": tier } } });
+    for (name, change) in [
+        ("a", json!({ "data": { "k": "v" } })),
+        ("a", label("back")),
+        ("b", label("front")),
+        ("c", json!({ "data": { "k": "v" } })),
+    ] {
+        let path = format!("{MAPS}/{name}");
+        read(transport, request(Method::Patch, &path, "application/merge-patch+json", &change))
+            .await;
+    }
+    let path = format!("{MAPS}/c");
+    read(transport, request(Method::Delete, &path, JSON, &json!({}))).await;
+    create(transport, json!({ "name": "c", "labels": { "tier": "front" } })).await;
+    read(transport, request(Method::Delete, &path, JSON, &json!({}))).await;
+    create(transport, json!({ "name": "c" })).await;
+    Page { version, ..Page::default() }
 }
 
 /// The first page of a list, and changes since: two, as the last one is what etcd remembers even then. Whoever asks on
@@ -358,86 +395,5 @@ pub(crate) async fn set_up_to_forget(transport: &Rc<dyn Transport>) -> Page {
 
 async fn create(transport: &Rc<dyn Transport>, metadata: Value) {
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata });
-    let (content_type, body) = (Some("application/json"), map.to_string().into());
-    let request = Request { method: Method::Post, content_type, body, ..Request::get(MAPS) };
-    read(transport, request).await;
-}
-
-/// What is at a path, as JSON.
-pub(crate) async fn read(transport: &Rc<dyn Transport>, request: Request) -> Value {
-    let mut response = transport.send(request).await.unwrap();
-    let mut body = Vec::new();
-    while let Some(chunk) = response.body.next().await {
-        body.extend_from_slice(&chunk.unwrap());
-    }
-    assert!(response.status < 300, "{}", String::from_utf8_lossy(&body));
-    serde_json::from_slice(&body).unwrap()
-}
-
-/// Without what differs from server to server and from time to time.
-fn normalised(value: &Value) -> Value {
-    let field = |(name, value): (&String, &Value)| {
-        let value = match name.as_str() {
-            "uid" | "resourceVersion" | "creationTimestamp" | "continue" if is_set(value) => {
-                json!("…")
-            }
-            "message" if value.is_string() => {
-                json!(without_variables(value.as_str().unwrap_or_default()))
-            }
-            // Who set which field, and when.
-            "managedFields" => return None,
-            // A field that is null is one that is not there.
-            _ if value.is_null() => return None,
-            _ => normalised(value),
-        };
-        Some((name.clone(), value))
-    };
-    match value {
-        Value::Object(fields) => fields.iter().filter_map(field).collect::<Map<_, _>>().into(),
-        Value::Array(values) => values.iter().map(normalised).collect(),
-        value => value.clone(),
-    }
-}
-
-fn is_set(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| !text.is_empty())
-}
-
-fn difference(truth: &Value, imitation: &Value) -> Option<Difference> {
-    if truth == imitation {
-        None
-    } else if without_words(truth) == without_words(imitation) {
-        Some(Difference::Words)
-    } else {
-        Some(Difference::Meaning)
-    }
-}
-
-fn without_words(exchange: &Value) -> Value {
-    match exchange {
-        Value::Object(fields) => fields
-            .iter()
-            .filter(|(name, _)| name.as_str() != "message")
-            .map(|(name, value)| (name.clone(), without_words(value)))
-            .collect::<Map<_, _>>()
-            .into(),
-        Value::Array(values) => values.iter().map(without_words).collect(),
-        value => value.clone(),
-    }
-}
-
-/// A message without the version the server is at, and without uids.
-fn without_variables(message: &str) -> String {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let mut result = String::new();
-    let mut rest = message;
-    while let Some(first) = rest.chars().next() {
-        let end = rest.find(|c| is_word(c) != is_word(first)).unwrap_or(rest.len());
-        let (part, behind) = rest.split_at(end);
-        let is_version = result.ends_with("current: ") && part.bytes().all(|b| b.is_ascii_digit());
-        let is_uid = part.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
-        result += if is_version || is_uid { "…" } else { part };
-        rest = behind;
-    }
-    result
+    read(transport, request(Method::Post, MAPS, JSON, &map)).await;
 }

@@ -1,5 +1,6 @@
 //! Remembers what was asked of the API server and what it answered, to the letter.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -32,12 +33,26 @@ pub(crate) struct Exchange {
     pub(crate) retry_after: Option<u64>,
     /// The beginning of the body.
     pub(crate) body: Vec<u8>,
+    /// What was said anywhere in it.
+    said: BTreeSet<Said>,
     /// How it ended, if not well.
     pub(crate) error: Option<String>,
 }
 
+/// What counts in a body, wherever it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Said {
+    /// The server has forgotten what was asked for.
+    Expired,
+    /// The initial events of a stream have come to their end.
+    StreamedAll,
+}
+
 /// No more of a body is kept.
 const KEPT: usize = 64 << 10;
+
+/// Nothing that is looked for in a body is longer.
+const OVERLAP: usize = 64;
 
 impl Recorded {
     pub(crate) fn new(connection: Connection) -> Self {
@@ -63,7 +78,7 @@ impl Exchange {
 
     /// The server has forgotten what was asked for, and said so at once or in the stream.
     pub(crate) fn is_expired(&self) -> bool {
-        self.text().contains(r#""code":410"#)
+        self.said.contains(&Said::Expired)
     }
 
     /// Everything and its changes in one stream.
@@ -77,6 +92,29 @@ impl Exchange {
 
     pub(crate) fn is_list(&self) -> bool {
         self.parameter("watch").is_none()
+    }
+
+    /// Everything is asked for, as a stream or as the first of its pages. A list of one object only asks how far the server
+    /// has come, and one of an exact version is an audit.
+    pub(crate) fn lists_everything(&self) -> bool {
+        let is_audit = self.parameter("resourceVersionMatch") == Some("Exact");
+        let is_first_page = self.is_list() && self.parameter("continue").is_none();
+        let is_probe = self.parameter("limit") == Some("1");
+        self.is_streaming_list() || (is_first_page && !is_probe && !is_audit)
+    }
+
+    /// It was given what it asked for.
+    pub(crate) fn succeeded(&self) -> bool {
+        match self.is_streaming_list() {
+            true => self.said.contains(&Said::StreamedAll),
+            false => self.status == Some(200) && self.error.is_none(),
+        }
+    }
+
+    fn read(&mut self, text: &str) {
+        let end = r#""k8s.io/initial-events-end":"true""#;
+        let sayings = [(Said::Expired, r#""code":410"#), (Said::StreamedAll, end)];
+        self.said.extend(sayings.iter().filter(|(_, it)| text.contains(it)).map(|(said, _)| *said));
     }
 
     pub(crate) fn text(&self) -> String {
@@ -126,10 +164,15 @@ impl Transport for Recorder {
                 exchange.status = Some(response.status);
                 exchange.retry_after = response.retry_after;
             });
+            // What is looked for may be in two chunks.
+            let mut seen = Vec::new();
             let body = response.body.inspect(move |chunk| match chunk {
                 Ok(bytes) => note.down(|exchange| {
                     let room = KEPT.saturating_sub(exchange.body.len()).min(bytes.len());
                     exchange.body.extend_from_slice(&bytes[..room]);
+                    seen.extend_from_slice(bytes);
+                    exchange.read(&String::from_utf8_lossy(&seen));
+                    seen.drain(..seen.len().saturating_sub(OVERLAP));
                 }),
                 Err(error) => note.down(|exchange| exchange.error = Some(format!("{error:?}"))),
             });
@@ -151,6 +194,7 @@ impl Recorder {
             status: None,
             retry_after: None,
             body: Vec::new(),
+            said: BTreeSet::new(),
             error: None,
         };
         let mut all = self.exchanges.lock().unwrap();

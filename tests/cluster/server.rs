@@ -69,6 +69,10 @@ pub(crate) enum Setup {
     WithoutStreamingLists,
     /// One with no more history than its storage has. May be ended and compacted.
     WithoutWatchCache,
+    /// One that forgets by itself, soon. The embedded server keeps a number of events. How many a watch cache keeps is no
+    /// setting of Kubernetes any more, and never less than what happened in 75 s: so the real one has none, and its
+    /// storage is compacted every other second.
+    SmallHistory,
 }
 
 /// A state to which a server can be brought back.
@@ -81,6 +85,9 @@ impl Server {
     pub(crate) async fn embedded(setup: Setup) -> Self {
         let server = ApiServer::new();
         server.allow_streaming_lists(!matches!(setup, Setup::WithoutStreamingLists));
+        if matches!(setup, Setup::SmallHistory) {
+            server.limit_history(20);
+        }
         let [port] = free_ports();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let serving = server.start_on(address).await.unwrap();
@@ -95,6 +102,9 @@ impl Server {
                 Lease::alone(&["--feature-gates=WatchList=false"]).await
             }
             Setup::WithoutWatchCache => Lease::alone(&["--watch-cache=false"]).await,
+            Setup::SmallHistory => {
+                Lease::alone(&["--watch-cache=false", "--etcd-compaction-interval=2s"]).await
+            }
         };
         Self::of(lease).await
     }

@@ -1,7 +1,9 @@
 //! Words the tests are written in.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::marker::PhantomData;
+use std::str::FromStr;
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
@@ -190,6 +192,14 @@ pub(crate) async fn eventually(limit: Duration, mut holds: impl FnMut() -> bool)
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     true
+}
+
+/// A number that may be given from outside.
+pub(crate) fn number<T: FromStr>(variable: &str, otherwise: T) -> T {
+    let given = env::var(variable).ok();
+    given.map_or(otherwise, |text| {
+        text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}"))
+    })
 }
 
 /// Options that try again soon.

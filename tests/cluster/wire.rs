@@ -8,8 +8,9 @@ use kubeflect::client::{Cluster as _, Request, Transport};
 use kubeflect::embedded::ApiServer;
 use serde_json::{Value, json};
 
-use crate::questions::{Group, Page, read, set_up, set_up_to_forget};
-use crate::server::{Server, Setup};
+use crate::questions::{Group, Page, change, read, set_up, set_up_to_forget};
+use crate::server::{Server, Setup, unlimited};
+use crate::users::User;
 
 #[actix::test]
 async fn the_embedded_server_answers_as_the_real_one_does() {
@@ -22,10 +23,29 @@ async fn the_embedded_server_answers_as_the_real_one_does() {
     }
     let page = Page::default();
     let mut differences = Vec::new();
-    for group in [Group::Lists, Group::Watches, Group::Writes] {
+    for group in [Group::Lists, Group::Watches, Group::Forms, Group::Discovery, Group::Refusals] {
         let (truth, imitation) =
             futures::join!(group.ask(&real, &page), group.ask(&embedded, &page));
         differences.extend(group.differences(&truth, &imitation));
+        differences.extend(keep(group, &real, truth).await);
+    }
+
+    // A user whom nobody gave a right here.
+    let reader = unlimited(server.connection(User::Token("reader-token")));
+    let forbidding = ApiServer::new();
+    forbidding.allow_only(&json!({ "rules": [] }));
+    let group = Group::Forbidden;
+    let (truth, imitation) =
+        (group.ask(&reader, &page).await, group.ask(&forbidding.connect().unwrap(), &page).await);
+    differences.extend(group.differences(&truth, &imitation));
+    differences.extend(keep(group, &real, truth).await);
+
+    let (at_real, at_embedded) = (change(&real).await, change(&embedded).await);
+    for (group, at_real, at_embedded) in
+        [(Group::Changes, &at_real, &at_embedded), (Group::Writes, &page, &page)]
+    {
+        let truth = group.ask(&real, at_real).await;
+        differences.extend(group.differences(&truth, &group.ask(&embedded, at_embedded).await));
         differences.extend(keep(group, &real, truth).await);
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));

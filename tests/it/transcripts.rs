@@ -6,16 +6,16 @@
 //! KUBEFLECT_RECORD=1 cargo test --test cluster wire
 //! ```
 //!
-//! Without the variable, the same tests hold the files against the real server. What is asked, and where the embedded
-//! server is known to differ, is in `tests/cluster/questions.rs`.
+//! Without the variable, the same tests hold the files against the real server. What is asked is in
+//! `tests/cluster/questions.rs`, and where the embedded server is known to differ in `tests/cluster/known.rs`.
 
 use std::fs;
 
 use kubeflect::client::Cluster as _;
 use kubeflect::embedded::ApiServer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::questions::{Group, Page, set_up, set_up_to_forget};
+use crate::questions::{Group, Page, change, set_up, set_up_to_forget};
 use crate::support::on_a_paused_clock;
 
 #[test]
@@ -24,11 +24,28 @@ fn the_embedded_server_answers_as_the_real_one_did() {
         let transport = ApiServer::new().connect().unwrap();
         set_up(&transport).await;
         let mut differences = Vec::new();
-        for group in [Group::Lists, Group::Watches, Group::Writes] {
+        let reads = [Group::Lists, Group::Watches, Group::Forms, Group::Discovery, Group::Refusals];
+        for group in reads {
             let answers = group.ask(&transport, &Page::default()).await;
             differences.extend(group.differences(&group.recorded()["exchanges"], &answers));
         }
+        let before = change(&transport).await;
+        for (group, page) in [(Group::Changes, before), (Group::Writes, Page::default())] {
+            let answers = group.ask(&transport, &page).await;
+            differences.extend(group.differences(&group.recorded()["exchanges"], &answers));
+        }
         differences
+    });
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn it_lets_nobody_do_what_the_real_one_forbade() {
+    let differences = on_a_paused_clock(async {
+        let server = ApiServer::new();
+        server.allow_only(&json!({ "rules": [] }));
+        let answers = Group::Forbidden.ask(&server.connect().unwrap(), &Page::default()).await;
+        Group::Forbidden.differences(&Group::Forbidden.recorded()["exchanges"], &answers)
     });
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
@@ -48,7 +65,18 @@ fn it_refuses_what_it_has_forgotten_as_the_real_one_did() {
 
 #[test]
 fn every_transcript_is_of_the_same_kubernetes_and_replayed() {
-    let groups = [Group::Forgotten, Group::Lists, Group::Watches, Group::Writes];
+    // As their files are sorted.
+    let groups = [
+        Group::Changes,
+        Group::Discovery,
+        Group::Forbidden,
+        Group::Forgotten,
+        Group::Forms,
+        Group::Lists,
+        Group::Refusals,
+        Group::Watches,
+        Group::Writes,
+    ];
     let folder = Group::Lists.file().parent().unwrap().to_owned();
     let mut files: Vec<_> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

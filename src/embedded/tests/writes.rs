@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{ask, config_maps, get, key, pod, pods, request, server_with};
+use super::{PODS, ask, config_maps, get, key, names_of, pod, pods, request, server_with};
 use crate::client::Method;
 use crate::embedded::ApiServer;
 use crate::object::ObjectKey;
@@ -117,7 +117,10 @@ async fn a_merge_patch_changes_adds_and_removes() {
 #[tokio::test]
 async fn a_json_patch_is_all_or_nothing() {
     let server = server_with(&["a"]);
-    let good = json!([{ "op": "add", "path": "/metadata/labels/app", "value": "web" }]);
+    let nowhere = json!([{ "op": "add", "path": "/metadata/labels/app", "value": "web" }]);
+    let (status, _) = patch(&server, "application/json-patch+json", nowhere).await;
+    assert_eq!(status, 422, "it has no labels, as it was made with none");
+    let good = json!([{ "op": "add", "path": "/metadata/labels", "value": { "app": "web" } }]);
     let (status, patched) = patch(&server, "application/json-patch+json", good).await;
     assert_eq!((status, &patched["metadata"]["labels"]["app"]), (200, &json!("web")));
     let bad = json!([
@@ -185,7 +188,7 @@ async fn a_collection_can_be_deleted_by_selector() {
     let query = [("labelSelector", "!app")];
     let path = "/api/v1/namespaces/default/pods";
     let (status, list) = ask(&server, request(Method::Delete, path, &query, &Value::Null)).await;
-    assert_eq!((status, super::names_of(&list)), (200, vec!["a", "b"]));
+    assert_eq!((status, names_of(&list)), (200, vec!["a", "b"]));
     assert_eq!(server.objects(&pods()).into_keys().collect::<Vec<_>>(), [key("c")]);
 }
 
@@ -199,7 +202,7 @@ async fn a_deleted_namespace_takes_its_objects_along() {
         .unwrap();
     let path = "/api/v1/namespaces/default";
     let spaces = super::watch(&server, "/api/v1/namespaces", &[("resourceVersion", "3")]).await;
-    let inside = super::watch(&server, super::PODS, &[("resourceVersion", "3")]).await;
+    let inside = super::watch(&server, PODS, &[("resourceVersion", "3")]).await;
     let (status, body) = ask(&server, request(Method::Delete, path, &[], &Value::Null)).await;
     assert_eq!((status, &body["status"]["phase"]), (200, &json!("Terminating")));
     assert!(server.objects(&pods()).is_empty());
@@ -229,7 +232,7 @@ fn objects_are_told_by_uid_and_version() {
 #[tokio::test(start_paused = true)]
 async fn many_updates_reach_a_watch_that_reads_late() {
     let server = server_with(&["a"]);
-    let mut reader = super::watch(&server, super::PODS, &[("resourceVersion", "2")]).await;
+    let mut reader = super::watch(&server, PODS, &[("resourceVersion", "2")]).await;
     for round in 0..20_000_u32 {
         server.update(pod("a", json!({ "round": round.to_string() }))).unwrap();
     }
@@ -240,4 +243,18 @@ async fn many_updates_reach_a_watch_that_reads_late() {
     let last: Value = serde_json::from_slice(&last.unwrap().unwrap()).unwrap();
     assert_eq!(last["object"]["metadata"]["labels"]["round"], "19999");
     assert_eq!(last["object"]["metadata"]["resourceVersion"], server.resource_version().as_str());
+}
+
+#[tokio::test]
+async fn what_is_in_several_namespaces_and_namespaces_themselves_go_one_by_one() {
+    let server = server_with(&["a"]);
+    for path in [PODS, "/api/v1/namespaces"] {
+        let (status, body) = ask(&server, request(Method::Delete, path, &[], &json!({}))).await;
+        assert_eq!((status, &body["reason"]), (405, &json!("MethodNotAllowed")), "{path}");
+    }
+    assert_eq!(names_of(&get(&server, PODS, &[]).await.1), ["a"]);
+    let here = "/api/v1/namespaces/default/pods";
+    let (status, _) = ask(&server, request(Method::Delete, here, &[], &json!({}))).await;
+    assert_eq!(status, 200);
+    assert!(names_of(&get(&server, PODS, &[]).await.1).is_empty());
 }

@@ -2,8 +2,9 @@
 //
 //	informer KUBECONFIG GROUP/VERSION/KIND/PLURAL LABELS     the group of core kinds is empty
 //
-// It tells `added`, `updated`, `deleted`, `synced` and `failed`. Asked by any line of input it tells its `store`. When
-// its input ends, so does it.
+// It tells `added`, `updated`, `deleted`, `synced` and `failed`. Asked for its `store` by a line of input it tells that.
+// Told to `ask` it asks a thousand times for the version of the server, over the connection it watches by, and tells
+// `answered`. When its input ends, so does it.
 package main
 
 import (
@@ -18,8 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -56,9 +59,35 @@ func run(arguments []string) error {
 	}
 	requests := bufio.NewScanner(os.Stdin)
 	for requests.Scan() {
-		tell(contents(informer.GetStore()))
+		switch requests.Text() {
+		case "store":
+			tell(contents(informer.GetStore()))
+		case "ask":
+			if err := ask(config); err != nil {
+				return err
+			}
+			tell(line{"event": "answered"})
+		default:
+			return fmt.Errorf("say store or ask")
+		}
 	}
 	return requests.Err()
+}
+
+// ask asks for something small again and again.
+func ask(config *rest.Config) error {
+	hurried := rest.CopyConfig(config)
+	hurried.QPS = -1
+	client, err := discovery.NewDiscoveryClientForConfig(hurried)
+	if err != nil {
+		return err
+	}
+	for range 1000 {
+		if _, err := client.ServerVersion(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func parse(kind string) (schema.GroupVersionResource, error) {
