@@ -6,12 +6,22 @@ import * as object from "./object.js";
 
 const byId = (id) => document.getElementById(id);
 
+let boot = null;
+
 function follow() {
   const stream = new EventSource("events");
   stream.addEventListener("open", () => connected("live"));
-  stream.addEventListener("error", () => connected(stream.readyState === EventSource.CLOSED ? "closed" : "reconnecting"));
+  stream.addEventListener("error", () => {
+    const isRefused = stream.readyState === EventSource.CLOSED;
+    connected(isRefused ? "closed" : "reconnecting");
+    // A stream that was refused is not tried again by the browser.
+    if (isRefused) setTimeout(follow, 5000);
+  });
   stream.addEventListener("status", (message) => {
     const status = JSON.parse(message.data);
+    // Another program is there now: nothing on show is its.
+    if (boot !== null && boot !== status.boot) return location.reload();
+    boot = status.boot;
     setClock(status.now);
     write(byId("version"), status.version);
     overview(status);
@@ -24,10 +34,6 @@ function follow() {
     events.add(news);
     object.changed(news.changes);
   });
-  // A stream that was refused is not tried again by the browser.
-  setInterval(() => {
-    if (stream.readyState === EventSource.CLOSED) location.reload();
-  }, 5000);
 }
 
 function connected(state) {
