@@ -1,14 +1,14 @@
-// What a reader of the page sees and can do, in a real browser against the real program.
+// What a reader of the page sees and can do, in a real browser against an example whose actors can be crashed.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { startBrowser, startProgram, visit } from "./support.js";
+import { startBrowser, startExample, visit } from "./support.js";
 
 const PATIENCE = 60_000;
 let browser, program, page, wrongs, close;
 
 before(async () => {
-  program = await startProgram();
+  program = await startExample();
   browser = await startBrowser();
 });
 after(async () => {
@@ -202,7 +202,7 @@ test("colours follow the system, and texts stand out from their ground", async (
 });
 
 test("the page says so when the program is gone", async () => {
-  const other = await startProgram();
+  const other = await startExample();
   const visited = await visit(browser, other.url);
   await visited.page.locator('#connection[data-state="live"]').waitFor();
   await other.kill();
