@@ -47,8 +47,9 @@ export function startBrowser() {
 }
 
 /** A page that remembers everything that should not happen. */
-export async function visit(browser, url, options = {}) {
+export async function visit(browser, url, { before, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  if (before) await context.addInitScript(before);
   const page = await context.newPage();
   const wrongs = [];
   page.on("console", (message) => {

@@ -1,5 +1,5 @@
 // Puts the page together: one stream from the server, three parts that show it.
-import { setClock, write, mark } from "./dom.js";
+import { setClock, write, mark, count } from "./dom.js";
 import * as tree from "./tree.js";
 import * as events from "./events.js";
 import * as object from "./object.js";
@@ -50,11 +50,11 @@ function overview({ reflectors, stopped }) {
   const howMany = reflectors.filter((one) => one.health === worst).length;
   const state = { bad: "need help", poor: "in trouble", busy: "getting ready" }[worst];
   const names = reflectors.length === 1 ? "reflector" : "reflectors";
-  const text = stopped
-    ? "the runtime has been stopped"
-    : `${reflectors.length} ${names} · ${objects} objects · ${worst ? `${howMany} ${state}` : "all is well"}`;
-  write(byId("overview"), text);
-  mark(byId("overview"), "class", worst ?? "good");
+  write(byId("amounts"), `${reflectors.length} ${names} · ${count(objects)} ${objects === 1 ? "object" : "objects"} · `);
+  // Only this is read out when it changes: the numbers always do.
+  const wellness = reflectors.length ? "all is well" : "nothing to do";
+  write(byId("wellness"), stopped ? "the runtime has been stopped" : worst ? `${howMany} ${state}` : wellness);
+  mark(byId("wellness"), "class", stopped ? "bad" : worst ?? "good");
   document.title = worst && worst !== "busy" ? `(!) ${howMany} ${state} · kubeflect` : "kubeflect";
 }
 
@@ -63,7 +63,19 @@ const THEMES = ["system", "dark", "light"];
 function theme(chosen) {
   document.documentElement.dataset.theme = chosen;
   write(byId("theme").querySelector("span"), chosen);
-  localStorage.setItem("theme", chosen);
+  try {
+    localStorage.setItem("theme", chosen);
+  } catch {
+    // A browser that keeps nothing: then it is for now.
+  }
+}
+
+function keptTheme() {
+  try {
+    return localStorage.getItem("theme");
+  } catch {
+    return null;
+  }
 }
 
 function nextTheme() {
@@ -86,13 +98,13 @@ function keys(event) {
   else if (event.key === "p") events.pause();
   else if (event.key === "t") nextTheme();
   else if (event.key === "?") byId("help").showModal();
-  else if (event.key === "j" || event.key === "ArrowDown") events.move(1);
-  else if (event.key === "k" || event.key === "ArrowUp") events.move(-1);
+  else if (event.key === "j") events.move(1);
+  else if (event.key === "k") events.move(-1);
   else return;
   event.preventDefault();
 }
 
-theme(THEMES.includes(localStorage.getItem("theme")) ? localStorage.getItem("theme") : "system");
+theme(THEMES.includes(keptTheme()) ? keptTheme() : "system");
 byId("theme").addEventListener("click", nextTheme);
 byId("keys").addEventListener("click", () => byId("help").showModal());
 document.addEventListener("keydown", keys);
