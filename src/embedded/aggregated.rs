@@ -62,6 +62,13 @@ fn resource(served: &Served) -> Value {
             { "subresource": "status", "responseKind": response_kind, "verbs": STATUS_VERBS },
         ],
     });
+    if served.is_scalable()
+        && let Some(subresources) = resource["subresources"].as_array_mut()
+    {
+        let scale = json!({ "group": "autoscaling", "version": "v1", "kind": "Scale" });
+        let scale = json!({ "subresource": "scale", "responseKind": scale, "verbs": STATUS_VERBS });
+        subresources.insert(0, scale);
+    }
     if !served.short_names.is_empty() {
         resource["shortNames"] = json!(served.short_names);
     }

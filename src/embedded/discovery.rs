@@ -119,7 +119,8 @@ fn resource_list(model: &Model, group: &str, version: &str) -> Option<Value> {
     let here = |served: &&Served| served.kind.group == group && served.kind.version == version;
     let resources: Vec<Value> = open_kinds(model)
         .filter(here)
-        .flat_map(|served| [resource(served), status(served)])
+        .flat_map(|served| [Some(resource(served)), scale(served), Some(status(served))])
+        .flatten()
         .collect();
     let group_version =
         if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
@@ -143,6 +144,15 @@ fn resource(served: &Served) -> Value {
         resource["categories"] = json!(served.categories());
     }
     resource
+}
+
+fn scale(served: &Served) -> Option<Value> {
+    served.is_scalable().then(|| {
+        json!({
+            "name": format!("{}/scale", served.kind.plural), "singularName": "", "namespaced": true,
+            "group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": STATUS_VERBS,
+        })
+    })
 }
 
 fn status(served: &Served) -> Value {
