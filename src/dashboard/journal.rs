@@ -146,9 +146,7 @@ impl Journal {
 
     /// What came after the event of number `known`, the newest `most` of it.
     pub(super) fn since(&self, known: u64, most: usize) -> News {
-        // A number we never gave is of an earlier process.
-        let known = if known > self.newest { 0 } else { known };
-        let new = usize::try_from(self.newest - known).unwrap_or(usize::MAX);
+        let new = usize::try_from(self.newest.saturating_sub(known)).unwrap_or(usize::MAX);
         let told = new.min(most).min(self.recent.len());
         let changes = self.recent.range(self.recent.len() - told..);
         News {
@@ -301,7 +299,7 @@ mod tests {
         let news = journal.since(2, 1);
         assert_eq!((news.missed, numbers(&news)), (2, vec![5]));
         assert!(journal.since(5, 100).changes.is_empty());
-        assert_eq!(numbers(&journal.since(77, 100)), [3, 4, 5], "a number of an earlier process");
+        assert!(journal.since(77, 100).changes.is_empty(), "a number it never gave");
     }
 
     #[test]

@@ -102,6 +102,8 @@ impl Default for DashboardOptions {
 }
 
 struct Inner {
+    /// Tells this dashboard from those before it at the same address: numbers and times of one mean nothing to another.
+    boot: String,
     runtime: Runtime,
     options: DashboardOptions,
     clock: Clock,
@@ -142,6 +144,7 @@ impl Dashboard {
     pub fn with_options(runtime: Runtime, options: DashboardOptions) -> Self {
         let journal = Mutex::new(Journal::new(&options));
         let inner = Inner {
+            boot: format!("{:016x}", fastrand::u64(..)),
             runtime,
             options,
             clock: Clock(Instant::now()),

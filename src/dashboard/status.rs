@@ -34,6 +34,7 @@ impl Dashboard {
     pub(super) fn status(&self, known: &Value) -> Value {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
+            "boot": self.inner.boot,
             "now": self.inner.clock.now(),
             "alive": self.inner.runtime.is_alive(),
             "stopped": self.inner.runtime.is_stopped(),

@@ -30,7 +30,7 @@ pub(super) fn respond(dashboard: &Dashboard, request: &HttpRequest) -> HttpRespo
     let last_known = HeaderName::from_static("last-event-id");
     let known = request.headers().get(last_known).and_then(|value| value.to_str().ok());
     let reader = Reader {
-        known: known.and_then(|known| known.parse().ok()),
+        known: known.and_then(|known| number_of(known, &dashboard.inner.boot)),
         newest: dashboard.inner.newest.subscribe(),
         shown: Value::Null,
         next_status: Instant::now(),
@@ -43,6 +43,11 @@ pub(super) fn respond(dashboard: &Dashboard, request: &HttpRequest) -> HttpRespo
         Some((Ok::<_, Infallible>(frame), reader))
     });
     HttpResponse::Ok().content_type("text/event-stream").streaming(frames)
+}
+
+/// The number of an event by its id. What another dashboard told is not known here.
+fn number_of(id: &str, boot: &str) -> Option<u64> {
+    id.strip_prefix(boot)?.strip_prefix('-')?.parse().ok()
 }
 
 /// What one browser knows. Asked for more only when it has taken what it was told: then it is told what is news by
@@ -139,7 +144,8 @@ impl Reader {
         self.known = Some(news.newest);
         self.next_events = Instant::now() + EVENTS_EVERY;
         let data = json!({ "now": inner.clock.now(), "missed": missed, "changes": news.changes });
-        let frame = format!("id: {}\nevent: changes\ndata: {data}\n\n", news.newest);
+        let id = format!("{}-{}", inner.boot, news.newest);
+        let frame = format!("id: {id}\nevent: changes\ndata: {data}\n\n");
         Some(self.frame(&frame))
     }
 

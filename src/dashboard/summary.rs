@@ -1,9 +1,11 @@
+use std::any::Any;
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::object::Resource;
+use crate::object::{DynamicObject, Lazy, Resource};
 
 /// Holds the whole object as it was applied, a Secret's data included.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -37,7 +39,7 @@ fn annotations(meta: &ObjectMeta) -> Value {
     json!(shown.collect::<BTreeMap<_, _>>())
 }
 
-/// What changed between two states of an object, as far as its metadata tells.
+/// What changed between two states of an object, as far as its type tells.
 pub(super) fn difference<K: Resource>(old: &K, new: &K) -> String {
     let mut what = Vec::new();
     if old.labels() != new.labels() {
@@ -59,7 +61,34 @@ pub(super) fn difference<K: Resource>(old: &K, new: &K) -> String {
             what.push("deletion asked for".to_owned());
         }
     }
+    what.extend(changed_parts(old, new));
     what.join(", ")
+}
+
+/// Which of its parts beside the metadata are others: `spec`, `status`, `data`. Nothing of a type that is not kept as
+/// it was written.
+fn changed_parts<K: Resource>(old: &K, new: &K) -> Vec<String> {
+    let (Some(mut old), Some(new)) = (parts(old), parts(new)) else { return Vec::new() };
+    let is_other = |(name, value): (String, String)| {
+        (old.remove(&name).as_ref() != Some(&value)).then_some(name)
+    };
+    let mut changed: Vec<String> = new.into_iter().filter_map(is_other).collect();
+    changed.extend(old.into_keys());
+    changed
+}
+
+/// Each part with its JSON.
+fn parts<K: Resource>(object: &K) -> Option<BTreeMap<String, String>> {
+    let object = object as &dyn Any;
+    if let Some(object) = object.downcast_ref::<DynamicObject>() {
+        let parts = object.data.as_object()?.iter();
+        return Some(parts.map(|(name, value)| (name.clone(), value.to_string())).collect());
+    }
+    let object = object.downcast_ref::<Lazy<DynamicObject>>()?;
+    let parts: BTreeMap<String, &RawValue> = object.read().ok()?;
+    let is_body = |name: &str| !matches!(name, "metadata" | "apiVersion" | "kind");
+    let body = parts.into_iter().filter(|(name, _)| is_body(name));
+    Some(body.map(|(name, value)| (name, value.get().to_owned())).collect())
 }
 
 #[cfg(test)]
@@ -102,5 +131,21 @@ mod tests {
         }));
         assert_eq!(difference(&old, &new), "labels, annotations, generation 1 → 2");
         assert_eq!(difference(&old, &old), "");
+    }
+
+    #[test]
+    fn a_difference_names_the_parts_that_changed_and_quotes_nothing() {
+        let object = |body: &str| {
+            format!(r#"{{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"a"}},{body}}}"#)
+        };
+        let old = object(r#""data":{"password":"b2xk"},"type":"Opaque","immutable":false"#);
+        let new = object(r#""data":{"password":"aHVudGVyMg=="},"type":"Opaque","stringData":{}"#);
+        let kind = Secret::static_kind();
+        let dynamic = |json: &str| DynamicObject::decode(json.as_bytes(), &kind).unwrap();
+        let lazy = |json: &str| Lazy::<DynamicObject>::decode(json.as_bytes(), &kind).unwrap();
+        let expected = "data, stringData, immutable";
+        assert_eq!(difference(&dynamic(&old), &dynamic(&new)), expected);
+        assert_eq!(difference(&lazy(&old), &lazy(&new)), expected);
+        assert_eq!(difference(&lazy(&new), &lazy(&new)), "");
     }
 }

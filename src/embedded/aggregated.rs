@@ -65,10 +65,19 @@ fn resource(served: &Served) -> Value {
         "singularResource": served.singular,
         "verbs": served.verbs(),
     });
+    let mut subresources = Vec::new();
+    if served.is_scalable() {
+        let scale = json!({ "group": "autoscaling", "version": "v1", "kind": "Scale" });
+        subresources
+            .push(json!({ "subresource": "scale", "responseKind": scale, "verbs": STATUS_VERBS }));
+    }
     if served.has_status() {
-        resource["subresources"] = json!([
-            { "subresource": "status", "responseKind": response_kind, "verbs": STATUS_VERBS },
-        ]);
+        subresources.push(
+            json!({ "subresource": "status", "responseKind": response_kind, "verbs": STATUS_VERBS }),
+        );
+    }
+    if !subresources.is_empty() {
+        resource["subresources"] = json!(subresources);
     }
     if !served.short_names.is_empty() {
         resource["shortNames"] = json!(served.short_names);

@@ -1,7 +1,9 @@
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::model::Model;
 use super::mutation::now;
 use super::resources::ResourceId;
 use super::{ApiServer, lock};
@@ -22,7 +24,10 @@ const MOST_REPLICAS: u64 = 8;
 impl ApiServer {
     /// A server with 3 nodes, 5 deployments and their 20 pods. Which pod is where follows from the seed.
     pub fn demo_cluster(seed: u64) -> Self {
-        let mut demo = Demo { server: Self::seeded(seed), random: fastrand::Rng::with_seed(seed) };
+        let mut random = fastrand::Rng::with_seed(seed);
+        // Clusters are told apart by their versions, as real ones are: who knows one and finds another has to notice.
+        let model = Model::beginning_at(random.u64(1..1_000_000), seed);
+        let mut demo = Demo { server: Self { model: Arc::new(Mutex::new(model)) }, random };
         // A demo runs for days; who resumes after a pause may list again.
         demo.server.limit_history(5_000);
         demo.furnish();
@@ -246,10 +251,11 @@ fn deployments() -> Kind {
 fn node(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Node",
-        "metadata": { "name": name, "labels": { "kubernetes.io/hostname": name }, "annotations": {} },
+        "metadata": { "name": name, "labels": { "kubernetes.io/hostname": name, "node-role.kubernetes.io/worker": "" }, "annotations": {} },
         "status": {
             "capacity": { "cpu": "8", "memory": "32Gi", "pods": "110" },
             "conditions": [{ "type": "Ready", "status": "True", "lastHeartbeatTime": now() }],
+            "nodeInfo": { "kubeletVersion": "v1.37.0" },
         },
     })
 }
@@ -271,7 +277,10 @@ fn deployment(namespace: &str, name: &str, replicas: usize) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use futures::StreamExt as _;
+
     use super::*;
+    use crate::client::Request;
 
     #[test]
     fn a_demo_cluster_has_nodes_deployments_and_their_pods() {
@@ -280,6 +289,30 @@ mod tests {
         assert_eq!(server.objects(&deployments()).len(), 5);
         assert_eq!(server.objects(&pods()).len(), 20);
         assert_eq!(server.objects(&pods()), ApiServer::demo_cluster(7).objects(&pods()));
+    }
+
+    #[tokio::test]
+    async fn who_knows_the_cluster_of_another_seed_has_to_list_again() {
+        let known: Vec<u64> = (1..=9)
+            .map(|seed| ApiServer::demo_cluster(seed).resource_version().parse().unwrap())
+            .collect();
+        for (at, one) in known.iter().enumerate() {
+            assert!(known[at + 1..].iter().all(|other| one.abs_diff(*other) > 500), "{known:?}");
+        }
+        let newest = known.iter().max().unwrap();
+        let at = known.iter().position(|version| version == newest).unwrap();
+        let server = ApiServer::demo_cluster(at as u64 + 1);
+        let status = async |version: u64| {
+            let query =
+                vec![("watch", "true".to_owned()), ("resourceVersion", version.to_string())];
+            let request = Request { query, ..Request::get("/api/v1/pods") };
+            let response = server.handle(request).await;
+            let first = response.body.take(1).collect::<Vec<_>>();
+            let first = tokio::time::timeout(Duration::from_millis(200), first).await;
+            first.map(|chunks| format!("{:?}", chunks[0]).contains("Expired")).unwrap_or_default()
+        };
+        assert!(!status(*newest).await, "its own");
+        assert!(status(known[(at + 1) % 9]).await, "that of another");
     }
 
     #[tokio::test(start_paused = true)]
@@ -291,6 +324,7 @@ mod tests {
         let after = server.objects(&pods());
         assert!((5..=45).contains(&after.len()), "{}", after.len());
         assert!(after.keys().any(|key| !before.contains_key(key)));
-        assert!(server.resource_version().parse::<u64>().unwrap() > 300);
+        let version = |server: &ApiServer| server.resource_version().parse::<u64>().unwrap();
+        assert!(version(&server) > version(&ApiServer::demo_cluster(7)) + 300);
     }
 }

@@ -83,8 +83,14 @@ pub(super) fn open_kinds(model: &Model) -> impl Iterator<Item = &Served> {
 
 /// The groups that have a name, in the order in which a server tells them: its own, then the others by name.
 pub(super) fn in_order(model: &Model) -> Vec<(&str, Vec<&str>)> {
-    const OWN: [&str; 5] =
-        ["apps", "batch", "networking.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io"];
+    const OWN: [&str; 6] = [
+        "apps",
+        "batch",
+        "networking.k8s.io",
+        "rbac.authorization.k8s.io",
+        "apiextensions.k8s.io",
+        "coordination.k8s.io",
+    ];
     let mut groups: Vec<_> = groups(model).into_iter().collect();
     groups.sort_by_key(|(group, _)| OWN.iter().position(|own| own == group).unwrap_or(OWN.len()));
     groups
@@ -125,7 +131,9 @@ fn resource_list(model: &Model, group: &str, version: &str) -> Option<Value> {
     let here = |served: &&Served| served.kind.group == group && served.kind.version == version;
     let resources: Vec<Value> = open_kinds(model)
         .filter(here)
-        .flat_map(|served| [Some(resource(served)), served.has_status().then(|| status(served))])
+        .flat_map(|served| {
+            [Some(resource(served)), scale(served), served.has_status().then(|| status(served))]
+        })
         .flatten()
         .collect();
     let group_version =
@@ -157,6 +165,15 @@ fn resource(served: &Served) -> Value {
         resource["categories"] = json!(served.categories());
     }
     resource
+}
+
+fn scale(served: &Served) -> Option<Value> {
+    served.is_scalable().then(|| {
+        json!({
+            "name": format!("{}/scale", served.kind.plural), "singularName": "", "namespaced": true,
+            "group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": STATUS_VERBS,
+        })
+    })
 }
 
 fn status(served: &Served) -> Value {

@@ -105,6 +105,12 @@ impl Failure {
             .with_details(StatusDetails::default())
     }
 
+    /// For a name that is none of this server's.
+    pub(super) fn misdirected() -> Self {
+        let message = "not addressed by a name of this machine: ask for 127.0.0.1 or localhost";
+        Self::new(421, "MisdirectedRequest", message)
+    }
+
     pub(super) fn already_exists(served: &Served, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", served.kind);
         Self::new(409, "AlreadyExists", message).about(served, name)

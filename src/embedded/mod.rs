@@ -21,8 +21,10 @@
 //! ```
 //!
 //! What Kubernetes does and this server does not: validation, defaults, controllers, users and their rights (but see
-//! [`demand_tokens`](ApiServer::demand_tokens) and [`forbid`](ApiServer::forbid)), server-side apply, bodies in YAML or
-//! protobuf, conversion between versions of a custom resource.
+//! [`demand_tokens`](ApiServer::demand_tokens) and [`forbid`](ApiServer::forbid); roles are kept and grant nothing),
+//! server-side apply, conversion between versions of a custom resource, bodies in YAML or protobuf. kubectl writes
+//! protobuf in `kubectl create KIND NAME` and `kubectl auth can-i`, and goes on in no other format when refused:
+//! `kubectl create KIND NAME … --dry-run=client -o yaml | kubectl apply -f -` does it in JSON.
 #![allow(
     clippy::result_large_err,
     reason = "a Status is one of the answers here, and as common as any other"
@@ -46,6 +48,7 @@ mod reads;
 mod resources;
 mod reviews;
 mod route;
+mod scale;
 mod selection;
 mod serve;
 mod stored;
@@ -269,6 +272,13 @@ impl ApiServer {
                     _ => Err(Failure::method_not_allowed()),
                 }
             }
+            (Target::Scale { resource, key }, verb) => match verb {
+                Verb::Get => scale::read(&lock(&self.model), resource, key),
+                Verb::Update | Verb::Patch => {
+                    self.write(call, |model| scale::write(model, call, resource, key))
+                }
+                _ => Err(Failure::method_not_allowed()),
+            },
             (Target::Object { resource, key }, verb) => match verb {
                 Verb::Get => self.get(call, resource, key).await,
                 Verb::Update => {

@@ -35,6 +35,8 @@ pub(super) struct Model {
     history_limit: usize,
     /// Nothing is recorded: somebody only wants to know what would be.
     pub(super) rehearsing: bool,
+    /// By which it may be asked on a loopback address.
+    pub(super) names: Vec<String>,
 }
 
 /// The objects of one resource, and how they came to be.
@@ -82,8 +84,13 @@ pub(super) enum Interruption {
 
 impl Model {
     pub(super) fn new(seed: u64) -> Self {
+        Self::beginning_at(1, seed)
+    }
+
+    /// With a revision to begin with, as of a server that has lived before.
+    pub(super) fn beginning_at(revision: u64, seed: u64) -> Self {
         let mut model = Self {
-            revision: watch::Sender::new(1),
+            revision: watch::Sender::new(revision),
             written: VecDeque::new(),
             collections: BTreeMap::new(),
             open_watches: BTreeMap::new(),
@@ -94,6 +101,7 @@ impl Model {
             random: fastrand::Rng::with_seed(seed),
             history_limit: DEFAULT_LIMIT,
             rehearsing: false,
+            names: Vec::new(),
         };
         built_in().for_each(|served| model.register(served));
         model

@@ -138,6 +138,14 @@ impl Served {
         }
     }
 
+    /// Whether it has so many replicas, which can be asked for and set apart from the rest: `kubectl scale`.
+    pub(super) fn is_scalable(&self) -> bool {
+        let plural = self.kind.plural.as_ref();
+        self.origin == Origin::BuiltIn
+            && self.kind.group == "apps"
+            && matches!(plural, "deployments" | "replicasets" | "statefulsets")
+    }
+
     /// Whether a deletion is answered with the object rather than with a `Status`.
     pub(super) fn returns_deleted_object(&self) -> bool {
         const RETURNED: [&str; 6] = [
@@ -156,7 +164,7 @@ impl Served {
 pub(super) fn built_in() -> impl Iterator<Item = Served> {
     use Scope::{Cluster, Namespaced};
 
-    const KINDS: [(&str, &str, &str, &[&str], Scope); 20] = [
+    const KINDS: [(&str, &str, &str, &[&str], Scope); 25] = [
         ("", "ConfigMap", "configmaps", &["cm"], Namespaced),
         ("", "Endpoints", "endpoints", &["ep"], Namespaced),
         ("", "Event", "events", &["ev"], Namespaced),
@@ -176,6 +184,11 @@ pub(super) fn built_in() -> impl Iterator<Item = Served> {
         ("batch", "Job", "jobs", &[], Namespaced),
         ("coordination.k8s.io", "Lease", "leases", &[], Namespaced),
         ("networking.k8s.io", "Ingress", "ingresses", &["ing"], Namespaced),
+        ("networking.k8s.io", "NetworkPolicy", "networkpolicies", &["netpol"], Namespaced),
+        ("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", &[], Cluster),
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", &[], Cluster),
+        ("rbac.authorization.k8s.io", "Role", "roles", &[], Namespaced),
+        ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", &[], Namespaced),
         (
             "apiextensions.k8s.io",
             "CustomResourceDefinition",

@@ -26,6 +26,8 @@ pub(super) enum Target {
     Collection { resource: ResourceId, namespace: Option<String> },
     /// One object.
     Object { resource: ResourceId, key: ObjectKey },
+    /// How many replicas one object has.
+    Scale { resource: ResourceId, key: ObjectKey },
     /// Which kinds there are, the version, health.
     Discovery(Vec<String>),
 }
@@ -62,7 +64,9 @@ impl Target {
 
     pub(super) fn resource(&self) -> Option<&ResourceId> {
         match self {
-            Self::Collection { resource, .. } | Self::Object { resource, .. } => Some(resource),
+            Self::Collection { resource, .. }
+            | Self::Object { resource, .. }
+            | Self::Scale { resource, .. } => Some(resource),
             Self::Discovery(_) => None,
         }
     }
@@ -70,7 +74,7 @@ impl Target {
     pub(super) fn namespace(&self) -> Option<&str> {
         match self {
             Self::Collection { namespace, .. } => namespace.as_deref(),
-            Self::Object { key, .. } => key.namespace(),
+            Self::Object { key, .. } | Self::Scale { key, .. } => key.namespace(),
             Self::Discovery(_) => None,
         }
     }
@@ -78,7 +82,7 @@ impl Target {
     /// The name of the object; empty for a collection.
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Object { key, .. } => key.name(),
+            Self::Object { key, .. } | Self::Scale { key, .. } => key.name(),
             Self::Collection { .. } | Self::Discovery(_) => "",
         }
     }
@@ -86,7 +90,7 @@ impl Target {
     pub(super) fn verb(&self, call: &Call) -> Verb {
         match (self, call.method) {
             (Self::Discovery(_), _) => Verb::Discover,
-            (Self::Object { .. }, Method::Get) => Verb::Get,
+            (Self::Object { .. } | Self::Scale { .. }, Method::Get) => Verb::Get,
             (Self::Collection { .. }, Method::Get) if Query(&call.query).asks_to_watch() => {
                 Verb::Watch
             }
@@ -94,14 +98,21 @@ impl Target {
             (_, Method::Post) => Verb::Create,
             (_, Method::Put) => Verb::Update,
             (_, Method::Patch) => Verb::Patch,
-            (Self::Object { .. }, Method::Delete) => Verb::Delete,
+            (Self::Object { .. } | Self::Scale { .. }, Method::Delete) => Verb::Delete,
             (Self::Collection { .. }, Method::Delete) => Verb::DeleteCollection,
         }
     }
 }
 
-/// Reads what follows the group and version. Only `status` is known below an object, and means the object.
+/// Reads what follows the group and version. Below an object only `scale` and `status` are known; that one means the
+/// object.
 fn resource_target(model: &Model, group: &str, version: &str, rest: &[&str]) -> Option<Target> {
+    if let ["namespaces", namespace, plural, name, "scale"] = *rest {
+        let resource = ResourceId::new(group, version, plural);
+        let is_scalable = model.collection(&resource)?.served.is_scalable();
+        return is_scalable
+            .then(|| Target::Scale { resource, key: ObjectKey::new(namespace, name) });
+    }
     let (namespace, plural, name) = match *rest {
         ["namespaces", name, "status" | "finalize"] => (None, "namespaces", name),
         ["namespaces", namespace, plural] => (Some(namespace), plural, ""),

@@ -53,6 +53,13 @@ fn columns_of(kind: &str, api_version: &str) -> Value {
             wide("Readiness Gates"),
         ]),
         ("v1", "ConfigMap") => json!([name, plain("Data", "string"), age]),
+        ("v1", "Node") => json!([
+            name,
+            plain("Status", "string"),
+            plain("Roles", "string"),
+            age,
+            plain("Version", "string"),
+        ]),
         ("apps/v1", "Deployment") => json!([
             name,
             plain("Ready", "string"),
@@ -94,6 +101,10 @@ fn cells(object: &Value) -> Value {
         ("v1", "ConfigMap") => {
             let entries = |name: &str| object[name].as_object().map_or(0, serde_json::Map::len);
             json!([name, entries("data") + entries("binaryData"), age])
+        }
+        ("v1", "Node") => {
+            let version = text(&status["nodeInfo"]["kubeletVersion"]);
+            json!([name, node_status(object), node_roles(object), age, version])
         }
         ("apps/v1", "Deployment") => {
             let wanted = spec["replicas"].as_u64().unwrap_or(1);
@@ -147,6 +158,27 @@ fn pod_status(pod: &Value) -> &str {
         return "Terminating";
     }
     [&status["reason"], &status["phase"]].into_iter().find_map(Value::as_str).unwrap_or_default()
+}
+
+fn node_status(node: &Value) -> String {
+    let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+    let ready = conditions.find(|condition| condition["type"] == "Ready");
+    let status = match ready.map(|condition| text(&condition["status"])) {
+        Some("True") => "Ready",
+        Some(_) => "NotReady",
+        None => "Unknown",
+    };
+    match node["spec"]["unschedulable"] == true {
+        true => format!("{status},SchedulingDisabled"),
+        false => status.to_owned(),
+    }
+}
+
+fn node_roles(node: &Value) -> String {
+    let labels = node["metadata"]["labels"].as_object().into_iter().flatten();
+    let roles = labels.filter_map(|(label, _)| label.strip_prefix("node-role.kubernetes.io/"));
+    let roles: Vec<&str> = roles.filter(|role| !role.is_empty()).collect();
+    if roles.is_empty() { "<none>".to_owned() } else { roles.join(",") }
 }
 
 fn text(value: &Value) -> &str {
@@ -209,6 +241,33 @@ mod tests {
         let cells =
             json!(["a", "1/2", "Running", "3", "<unknown>", "<none>", "node-1", "<none>", "1/2"]);
         assert_eq!(table["rows"], json!([{ "cells": cells }]));
+    }
+
+    #[test]
+    fn a_node_is_shown_as_kubectl_shows_it() {
+        let node = json!({
+            "kind": "Node", "apiVersion": "v1",
+            "metadata": {
+                "name": "a",
+                "labels": { "node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/edge": "", "x": "" },
+            },
+            "spec": { "unschedulable": true },
+            "status": {
+                "conditions": [
+                    { "type": "DiskPressure", "status": "False" }, { "type": "Ready", "status": "True" },
+                ],
+                "nodeInfo": { "kubeletVersion": "v1.37.0" },
+            },
+        });
+        let table = of_one(&node, RowObject::None);
+        let columns = table["columnDefinitions"].as_array().unwrap();
+        let names: Vec<&Value> = columns.iter().map(|column| &column["name"]).collect();
+        assert_eq!(names, ["Name", "Status", "Roles", "Age", "Version"]);
+        let cells = json!(["a", "Ready,SchedulingDisabled", "edge,worker", "<unknown>", "v1.37.0"]);
+        assert_eq!(table["rows"][0]["cells"], cells);
+        let unheard = json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": "b" } });
+        let row = row(&unheard, RowObject::None);
+        assert_eq!(row["cells"], json!(["b", "Unknown", "<none>", "<unknown>", ""]));
     }
 
     #[test]

@@ -47,8 +47,17 @@ pub(super) fn patch(
     key: &ObjectKey,
 ) -> Result<Response, Failure> {
     let served = model.served(resource)?;
-    let format = PatchFormat::of(call, &served)?;
-    let mut value = model.existing(resource, key)?.to_value();
+    let value = patched(model.existing(resource, key)?.to_value(), call, &served)?;
+    let Value::Object(mut object) = value else {
+        return Err(Failure::rejected_patch());
+    };
+    check_name(&mut object, key)?;
+    Ok(json_response(200, &model.replace(resource, key, object)?))
+}
+
+/// A value with the patch that a request brings.
+pub(super) fn patched(mut value: Value, call: &Call, served: &Served) -> Result<Value, Failure> {
+    let format = PatchFormat::of(call, served)?;
     let change: Value = serde_json::from_slice(&call.body).map_err(|error| undecodable(&error))?;
     match format {
         PatchFormat::Merge => json_patch::merge(&mut value, &change),
@@ -60,11 +69,7 @@ pub(super) fn patch(
             json_patch::patch(&mut value, &change).map_err(|_unfit| Failure::rejected_patch())?;
         }
     }
-    let Value::Object(mut object) = value else {
-        return Err(Failure::rejected_patch());
-    };
-    check_name(&mut object, key)?;
-    Ok(json_response(200, &model.replace(resource, key, object)?))
+    Ok(value)
 }
 
 pub(super) fn delete(
@@ -181,7 +186,7 @@ fn read_object(call: &Call, served: &Served) -> Result<Map<String, Value>, Failu
     Ok(object)
 }
 
-fn undecodable(error: &serde_json::Error) -> Failure {
+pub(super) fn undecodable(error: &serde_json::Error) -> Failure {
     Failure::bad_request(format!("the object provided is unrecognized: {error}"))
 }
 

@@ -1,14 +1,14 @@
-// What a reader of the page sees and can do, in a real browser against the real program.
+// What a reader of the page sees and can do, in a real browser against an example whose actors can be crashed.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { startBrowser, startProgram, visit } from "./support.js";
+import { startBrowser, startExample, visit } from "./support.js";
 
 const PATIENCE = 60_000;
 let browser, program, page, wrongs, close;
 
 before(async () => {
-  program = await startProgram();
+  program = await startExample();
   browser = await startBrowser();
 });
 after(async () => {
@@ -142,6 +142,51 @@ test("an object shows its metadata and history", async () => {
   assert.ok(await panel.isHidden());
 });
 
+test("from a fresh page, j and Enter show an object, and arrows are for the events only", async () => {
+  await events().nth(5).waitFor();
+  await page.keyboard.press("p");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.locator('#rows [aria-selected="true"]').count(), 0, "arrows scroll the page");
+  await page.keyboard.press("j");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await events().nth(1).getAttribute("aria-selected"), "true");
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await page.locator("#object .history li").first().waitFor();
+  await page.locator("#resource").focus();
+  await page.keyboard.press("ArrowDown");
+  assert.notEqual(await page.locator("#resource").inputValue(), "", "an arrow chooses a kind");
+});
+
+test("only what is news is read out", async () => {
+  await healthy("pods");
+  program.crash("watcher");
+  await card("pods").locator(".condition [data-since]").waitFor();
+  await page.evaluate(() => {
+    window.readOut = [];
+    for (const live of document.querySelectorAll('[role="alert"], [role="status"], [aria-live]')) {
+      new MutationObserver(() => { if (live.innerText) window.readOut.push(live.innerText); }).observe(live, { childList: true, characterData: true, subtree: true });
+    }
+  });
+  await healthy("pods");
+  const readOut = await page.evaluate(() => window.readOut);
+  assert.ok(readOut.length <= 4, readOut.join(" | "));
+  assert.ok(readOut.every((text) => !/\d+(\.\d)? (s|ms)/.test(text)), readOut.join(" | "));
+});
+
+test("what is refused is told, and a browser that keeps nothing is fine", async () => {
+  const visited = await visit(browser, program.url, { before: () => {
+    Object.defineProperty(window, "localStorage", { get: () => { throw new DOMException("no", "SecurityError"); } });
+  } });
+  await visited.page.route("**/objects?*", (route) => route.fulfill({ status: 200, contentType: "text/plain", body: "not for you\n" }));
+  await visited.page.locator("#rows .event").first().click();
+  await visited.page.locator("#object").getByText("not for you").waitFor();
+  await visited.page.keyboard.press("t");
+  assert.equal(await visited.page.locator("html").getAttribute("data-theme"), "dark");
+  await visited.close();
+  assert.deepEqual(visited.wrongs, []);
+});
+
 test("everything works without a mouse", async () => {
   await events().nth(5).waitFor();
   await page.keyboard.press("p");
@@ -202,7 +247,7 @@ test("colours follow the system, and texts stand out from their ground", async (
 });
 
 test("the page says so when the program is gone", async () => {
-  const other = await startProgram();
+  const other = await startExample();
   const visited = await visit(browser, other.url);
   await visited.page.locator('#connection[data-state="live"]').waitFor();
   await other.kill();

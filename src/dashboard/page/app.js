@@ -1,17 +1,27 @@
 // Puts the page together: one stream from the server, three parts that show it.
-import { setClock, write, mark } from "./dom.js";
+import { setClock, write, mark, count } from "./dom.js";
 import * as tree from "./tree.js";
 import * as events from "./events.js";
 import * as object from "./object.js";
 
 const byId = (id) => document.getElementById(id);
 
+let boot = null;
+
 function follow() {
   const stream = new EventSource("events");
   stream.addEventListener("open", () => connected("live"));
-  stream.addEventListener("error", () => connected(stream.readyState === EventSource.CLOSED ? "closed" : "reconnecting"));
+  stream.addEventListener("error", () => {
+    const isRefused = stream.readyState === EventSource.CLOSED;
+    connected(isRefused ? "closed" : "reconnecting");
+    // A stream that was refused is not tried again by the browser.
+    if (isRefused) setTimeout(follow, 5000);
+  });
   stream.addEventListener("status", (message) => {
     const status = JSON.parse(message.data);
+    // Another program is there now: nothing on show is its.
+    if (boot !== null && boot !== status.boot) return location.reload();
+    boot = status.boot;
     setClock(status.now);
     write(byId("version"), status.version);
     overview(status);
@@ -24,10 +34,6 @@ function follow() {
     events.add(news);
     object.changed(news.changes);
   });
-  // A stream that was refused is not tried again by the browser.
-  setInterval(() => {
-    if (stream.readyState === EventSource.CLOSED) location.reload();
-  }, 5000);
 }
 
 function connected(state) {
@@ -44,11 +50,11 @@ function overview({ reflectors, pending, stopped }) {
   const howMany = reflectors.filter((one) => one.health === worst).length;
   const state = { bad: "need help", poor: "in trouble", busy: "getting ready" }[worst];
   const names = reflectors.length === 1 ? "reflector" : "reflectors";
-  const text = stopped
-    ? "the runtime has been stopped"
-    : `${reflectors.length} ${names} · ${objects} objects · ${worst ? `${howMany} ${state}` : pending.length ? `${pending.length} waiting` : "all is well"}`;
-  write(byId("overview"), text);
-  mark(byId("overview"), "class", worst ?? (pending.length ? "poor" : "good"));
+  write(byId("amounts"), `${reflectors.length} ${names} · ${count(objects)} ${objects === 1 ? "object" : "objects"} · `);
+  // Only this is read out when it changes: the numbers always do.
+  const wellness = pending.length ? `${pending.length} waiting` : reflectors.length ? "all is well" : "nothing to do";
+  write(byId("wellness"), stopped ? "the runtime has been stopped" : worst ? `${howMany} ${state}` : wellness);
+  mark(byId("wellness"), "class", stopped ? "bad" : worst ?? (pending.length ? "poor" : "good"));
   document.title = worst && worst !== "busy" ? `(!) ${howMany} ${state} · kubeflect` : "kubeflect";
 }
 
@@ -57,7 +63,19 @@ const THEMES = ["system", "dark", "light"];
 function theme(chosen) {
   document.documentElement.dataset.theme = chosen;
   write(byId("theme").querySelector("span"), chosen);
-  localStorage.setItem("theme", chosen);
+  try {
+    localStorage.setItem("theme", chosen);
+  } catch {
+    // A browser that keeps nothing: then it is for now.
+  }
+}
+
+function keptTheme() {
+  try {
+    return localStorage.getItem("theme");
+  } catch {
+    return null;
+  }
 }
 
 function nextTheme() {
@@ -80,13 +98,13 @@ function keys(event) {
   else if (event.key === "p") events.pause();
   else if (event.key === "t") nextTheme();
   else if (event.key === "?") byId("help").showModal();
-  else if (event.key === "j" || event.key === "ArrowDown") events.move(1);
-  else if (event.key === "k" || event.key === "ArrowUp") events.move(-1);
+  else if (event.key === "j") events.move(1);
+  else if (event.key === "k") events.move(-1);
   else return;
   event.preventDefault();
 }
 
-theme(THEMES.includes(localStorage.getItem("theme")) ? localStorage.getItem("theme") : "system");
+theme(THEMES.includes(keptTheme()) ? keptTheme() : "system");
 byId("theme").addEventListener("click", nextTheme);
 byId("keys").addEventListener("click", () => byId("help").showModal());
 document.addEventListener("keydown", keys);

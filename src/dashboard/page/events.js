@@ -28,7 +28,12 @@ export function start(onOpen) {
     if (row) choose(row, true);
   });
   rows.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Enter" && chosen) choose(chosenRow(), true);
+    else if (event.key === "ArrowDown") move(1);
+    else if (event.key === "ArrowUp") move(-1);
+    else return;
+    event.preventDefault();
   });
 }
 
@@ -74,8 +79,9 @@ export function clear() {
   draw();
 }
 
-/** Goes to the next or previous event. */
+/** Goes to the next or previous event, wherever the reader was. */
 export function move(step) {
+  rows.focus({ preventScroll: true });
   const all = [...rows.children];
   const at = all.indexOf(chosenRow());
   const next = all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + step))];

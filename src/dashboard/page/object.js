@@ -24,11 +24,21 @@ async function load() {
   const asked = shown;
   const answer = await fetch(`objects?${new URLSearchParams(asked)}`).catch(() => null);
   if (asked !== shown) return;
-  const found = answer ? await answer.json() : { error: "the server does not answer" };
+  const found = answer ? await read(answer) : { error: "the server does not answer" };
   if (asked !== shown) return;
   if (found.now !== undefined) setClock(found.now);
   panel.replaceChildren(...(found.error ? [heading(asked.name), element("p", {}, found.error)] : content(found)));
   panel.hidden = false;
+}
+
+/** What was found, or why nothing: a refusal is a sentence, not JSON. */
+async function read(answer) {
+  const text = await answer.text().catch(() => "the answer broke off");
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { error: text.trim() || `the server answers ${answer.status}` };
+  }
 }
 
 function heading(name, kind = "") {
@@ -50,7 +60,7 @@ function content({ kind, apiVersion, namespace, name, metadata, history }) {
     element("h3", {}, `changes seen (${history.length})`),
     element("ol", { class: "history" }, [...history].reverse().map((change) => element("li", { "data-type": change.type },
       element("time", { title: wallClock(change.at).toISOString() }, time(change.at)), element("span", { class: "type" }, change.type.toLowerCase()),
-      element("span", { class: "faint version" }, `→ ${change.resourceVersion}`), element("span", { class: "what" }, [change.what, change.cause].filter(Boolean).join(" · "))))),
+      element("span", { class: "faint version" }, `→ ${change.resourceVersion}`), element("span", { class: "what" }, [change.what, change.cause === "Watch" ? "" : change.cause].filter(Boolean).join(" · "))))),
   ].filter(Boolean);
 }
 

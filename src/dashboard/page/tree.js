@@ -53,10 +53,12 @@ function newCard(reflector) {
   const parts = {
     lamp: part("lamp"), phase: part("phase"), wait: part("wait"), objects: part("objects"),
     rate: part("rate"), freshness: part("freshness"), queue: part("queue"), version: part("version"),
-    condition: part("condition", "div", { role: "alert" }), actors: part("rows", "div"),
+    condition: part("condition", "div"), alarm: part("alarm", "div", { role: "alert" }), lasting: part("faint", "p"), actors: part("rows", "div"),
     requests: part("requests", "div"), subscribers: part("rows", "div"), notes: part("notes", "div"),
     line: drawing("path", { class: "line" }), area: drawing("path", { class: "area" }),
   };
+  // What is read out at once does not hold what changes every moment.
+  parts.condition.append(parts.alarm, parts.lasting);
   const spark = drawing("svg", { class: "spark", viewBox: "0 0 120 24", preserveAspectRatio: "none", role: "img", "aria-label": "changes per second, the last minute" }, parts.area, parts.line);
   const { namespace, labels, fields } = reflector.selection;
   const called = reflector.name === reflector.resource ? null : reflector.name;
@@ -89,7 +91,7 @@ function update(card, reflector) {
   write(parts.version, reflector.resourceVersion ?? "–");
   freshness(parts.freshness, reflector.freshness);
   sparkline(card, reflector);
-  condition(parts.condition, reflector.condition);
+  condition(parts, reflector.condition);
   refill(parts.actors, JSON.stringify([reflector.actors, reflector.phase]), () => [...reflector.actors].reverse().flatMap((one) => actor(one, reflector)));
   refill(parts.requests, JSON.stringify(reflector.requests), () => requests(reflector.requests));
   refill(parts.subscribers, JSON.stringify(reflector.subscribers), () =>
@@ -140,13 +142,15 @@ function sparkline(card, reflector) {
   write(card.parts.rate, mean >= 10 ? Math.round(mean) : mean.toFixed(1));
 }
 
-function condition(node, told) {
-  node.hidden = !told;
-  if (!told) return;
-  refill(node, JSON.stringify(told), () => [
+function condition({ condition, alarm, lasting }, told) {
+  condition.hidden = !told;
+  if (!told) return refill(alarm, "", () => []);
+  refill(alarm, JSON.stringify([told.message, told.advice]), () => [
     element("p", { class: "what" }, told.message),
     element("p", { class: "advice" }, element("b", {}, "what to do "), told.advice),
-    element("p", { class: "faint" }, "for ", element("span", { "data-since": told.since }), ` · tried ${told.attempts === 1 ? "once" : `${told.attempts} times`}`),
+  ]);
+  refill(lasting, JSON.stringify([told.since, told.attempts]), () => [
+    "for ", element("span", { "data-since": told.since }), ` · tried ${told.attempts === 1 ? "once" : `${told.attempts} times`}`,
   ]);
 }
 
@@ -166,7 +170,7 @@ function actorRow(one) {
   const wait = one.until === null ? null : element("span", { class: "wait", "data-until": one.until });
   const restarts = one.restarts
     ? element("details", { class: "restarts", "data-name": one.name },
-        element("summary", {}, `${one.restarts} ${one.restarts === 1 ? "restart" : "restarts"}`),
+        element("summary", {}, several(one.restarts, "restart", "restarts")),
         [...one.lastRestarts].reverse().map((restart) => element("p", {}, element("time", {}, time(restart.at)), ` ${restart.reason} `, element("span", { class: "faint" }, restart.delay ? `after ${duration(restart.delay)}` : "at once"))))
     : element("span", { class: "faint" }, "no restarts");
   return element("div", { class: "row", "data-actor": one.name },
@@ -174,8 +178,12 @@ function actorRow(one) {
     element("span", { class: "state" }, one.state, " ", wait), restarts);
 }
 
+function several(number, one, more) {
+  return `${count(number)} ${number === 1 ? one : more}`;
+}
+
 function requests({ lists, watches, failures, lastFailures }) {
-  const text = `${count(lists)} lists · ${count(watches)} watches · `;
+  const text = `${several(lists, "list", "lists")} · ${several(watches, "watch", "watches")} · `;
   if (!failures) return element("p", { class: "faint" }, `${text}none failed`);
   return element("details", { class: "failures", "data-name": "failures" },
     element("summary", {}, text, element("b", {}, `${count(failures)} failed`)),
@@ -189,8 +197,7 @@ function subscriber(one) {
     element("span", { class: `lamp ${health}` }, ""), element("span", { class: "name" }, one.name ?? `subscriber ${one.id}`),
     element("span", { class: "policy", title: one.atMost === null ? "one per object, always joined" : "in order until so many wait, then joined per object" }, policy),
     element("span", { class: one.pending ? "lag" : "lag faint" }, `${count(one.pending)} behind`),
-    one.coalesced ? element("span", {}, `${count(one.coalesced)} joined`) : null,
-    element("span", { class: "faint told" }, `${count(one.delivered)} told`));
+    element("span", { class: "faint told" }, `${one.coalesced ? `${count(one.coalesced)} joined · ` : ""}${count(one.delivered)} told`));
 }
 
 const ODDITIES = { lateEvents: "late events", lateBookmarks: "late bookmarks", resurrections: "resurrections", olderLists: "older lists", rewinds: "rewinds", unknownEvents: "unknown events" };

@@ -13,8 +13,14 @@ async fn kinds_can_be_discovered_from_the_root() {
     let (_, groups) = get(&server, "/apis", &[]).await;
     let names: Vec<&Value> =
         groups["groups"].as_array().unwrap().iter().map(|group| &group["name"]).collect();
-    let expected =
-        ["apps", "batch", "networking.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io"];
+    let expected = [
+        "apps",
+        "batch",
+        "networking.k8s.io",
+        "rbac.authorization.k8s.io",
+        "apiextensions.k8s.io",
+        "coordination.k8s.io",
+    ];
     assert_eq!(names, expected);
     let (_, resources) = get(&server, "/api/v1", &[]).await;
     let pods = resources["resources"]

@@ -91,6 +91,45 @@ async fn a_dry_run_says_what_would_be_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn replicas_can_be_asked_for_and_set_apart_from_the_rest() {
+    let server = ApiServer::demo_cluster(1);
+    let path = "/apis/apps/v1/namespaces/shop/deployments/web";
+    let scale_path = format!("{path}/scale");
+    let (status, scale) = get(&server, &scale_path, &[]).await;
+    assert_eq!(
+        (status, &scale["kind"], &scale["spec"]["replicas"]),
+        (200, &json!("Scale"), &json!(5))
+    );
+    assert_eq!(scale["status"], json!({ "replicas": 5, "selector": "app=web" }));
+
+    let patch = |replicas: Value| Request {
+        content_type: Some("application/merge-patch+json"),
+        ..request(Method::Patch, &scale_path, &[], &json!({ "spec": { "replicas": replicas } }))
+    };
+    let (status, scaled) = ask(&server, patch(json!(7))).await;
+    assert_eq!((status, &scaled["spec"]["replicas"]), (200, &json!(7)));
+    assert_eq!(get(&server, path, &[]).await.1["spec"]["replicas"], 7);
+    assert_eq!(ask(&server, patch(json!("many"))).await.0, 400);
+    let late = ask(&server, request(Method::Put, &scale_path, &[], &scale)).await;
+    assert_eq!(late.0, 409, "of a version that is no more");
+    assert_eq!(get(&server, "/api/v1/namespaces/shop/pods/web/scale", &[]).await.0, 404);
+    assert_eq!(ask(&server, request(Method::Delete, &scale_path, &[], &Value::Null)).await.0, 405);
+}
+
+#[tokio::test]
+async fn who_somebody_is_can_be_asked_in_protobuf_too() {
+    let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let asked = Request {
+        content_type: Some("application/vnd.kubernetes.protobuf"),
+        body: b"k8s\0"[..].into(),
+        ..request(Method::Post, path, &[], &Value::Null)
+    };
+    let (status, review) = ask(&ApiServer::new(), asked).await;
+    assert_eq!((status, &review["kind"]), (201, &json!("SelfSubjectReview")));
+    assert_eq!(review["status"]["userInfo"]["username"], "system:anonymous");
+}
+
+#[tokio::test]
 async fn a_strategic_merge_is_for_built_in_kinds_only() {
     let server = ApiServer::new();
     let containers = |image: &str| json!({ "containers": [{ "name": "main", "image": image }] });

@@ -57,6 +57,29 @@ async fn who_brings_no_token_that_is_demanded_is_not_let_in() {
 }
 
 #[actix_rt::test]
+async fn a_name_that_somebody_points_here_is_not_answered() {
+    let serving = server_with(&["a"]).start().await.unwrap();
+    let client = awc::Client::new();
+    let ask = async |host: &str| {
+        let request = client.get(format!("{}/api/v1/pods", serving.url()));
+        request.insert_header(("host", host)).send().await.unwrap().status().as_u16()
+    };
+    for ours in
+        ["127.0.0.1", "127.0.0.1:8001", "localhost:8001", "LOCALHOST", "[::1]:8001", "[::1]"]
+    {
+        assert_eq!(ask(ours).await, 200, "{ours}");
+    }
+    for other in
+        ["evil.example", "evil.example:8001", "localhost.evil.example", "10.0.0.7", "", "[::1].x"]
+    {
+        assert_eq!(ask(other).await, 421, "{other}");
+    }
+    serving.server().answer_to(["kubernetes.test"]);
+    assert_eq!([ask("Kubernetes.test:1").await, ask("evil.example").await], [200, 421]);
+    serving.stop().await;
+}
+
+#[actix_rt::test]
 async fn a_watch_is_closed_when_its_reader_hangs_up() {
     let serving = server_with(&[]).start().await.unwrap();
     let client = awc::Client::new();
