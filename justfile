@@ -47,7 +47,7 @@ idle:
 list-memory:
     cargo bench --bench list_memory
 
-# Needs cargo-fuzz and a nightly compiler. TARGET is frames, list, head or kubeconfig.
+# Needs cargo-fuzz and a nightly compiler. TARGET is frames, list, head, read or kubeconfig.
 fuzz target seconds="60":
     mkdir -p tests/fuzz/corpus/{{target}}
     cargo +nightly fuzz run --fuzz-dir tests/fuzz -s none {{target}} tests/fuzz/corpus/{{target}} tests/fuzz/seeds/{{target}} -- -max_total_time={{seconds}}

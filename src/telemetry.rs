@@ -1,8 +1,8 @@
 //! Every metric there is, once: its name, its type, and what it means. They are part of the interface.
 //!
-//! All of one reflector have the label `resource` (`pods`, `deployments.apps`), and `namespace`, `labels` and `fields`
-//! where it reflects only some objects of its kind. Should two reflectors look alike by these, the second has
-//! `copy="2"`.
+//! All of one reflector have the label `resource` (`pods`, `deployments.apps`), `reflector` if it has a name, and
+//! `namespace`, `labels` and `fields` where it reflects only some objects of its kind. Should two reflectors look alike
+//! by these, the second has `copy="2"`.
 
 /// One metric, as Prometheus is told of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -73,6 +73,20 @@ pub fn list(bytes: &[u8], size: usize) {
     assert_eq!(whole, read_at_once(bytes));
 }
 
+/// Reads any JSON, and a pod.
+///
+/// # Panics
+/// When serde reads what it accepts in another way, or refuses what serde accepts.
+pub fn read(bytes: &[u8]) {
+    use k8s_openapi::api::core::v1::Pod;
+    if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
+        assert_eq!(crate::object::read::<Value>(bytes).ok(), Some(value));
+    }
+    if let Ok(pod) = serde_json::from_slice::<Pod>(bytes) {
+        assert_eq!(crate::object::read::<Pod>(bytes).ok(), Some(pod));
+    }
+}
+
 /// Looks at the head of an object, and cuts out what can be pruned.
 ///
 /// # Panics

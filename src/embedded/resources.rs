@@ -81,8 +81,19 @@ impl Served {
 
     /// Whether its objects have a status that is written apart.
     pub(super) fn has_status(&self) -> bool {
-        const WITHOUT: [&str; 6] =
-            ["configmaps", "endpoints", "events", "leases", "secrets", "serviceaccounts"];
+        const WITHOUT: [&str; 11] = [
+            "clusterrolebindings",
+            "clusterroles",
+            "configmaps",
+            "endpoints",
+            "events",
+            "leases",
+            "networkpolicies",
+            "rolebindings",
+            "roles",
+            "secrets",
+            "serviceaccounts",
+        ];
         self.origin == Origin::Custom || !WITHOUT.contains(&self.kind.plural.as_ref())
     }
 

@@ -61,6 +61,9 @@ struct Place {
 impl<K: Resource> Lazy<K> {
     /// The whole object. Who asks while another holds it gets the same.
     ///
+    /// Of what nobody holds any more, the room of the struct itself stays taken until it is asked for again or the object
+    /// changes; all that it pointed to is gone. [`read`](Self::read) leaves nothing behind.
+    ///
     /// # Errors
     /// When the JSON is not such an object.
     pub fn get(&self) -> Result<Arc<K>, DecodeError> {
@@ -145,7 +148,14 @@ impl<K: Resource> Resource for Lazy<K> {
     }
 
     fn labels(&self) -> Option<Cow<'_, BTreeMap<String, String>>> {
-        Some(Cow::Owned(read(self.at(self.labels).as_bytes()).unwrap_or_default()))
+        let labels = self.at(self.labels);
+        if labels.is_empty() {
+            return Some(Cow::Owned(BTreeMap::new()));
+        }
+        // Those that can not be read are not known, which is another thing than none.
+        read::<Option<_>>(labels.as_bytes())
+            .ok()
+            .map(|labels| Cow::Owned(labels.unwrap_or_default()))
     }
 
     fn object_meta(&self) -> Option<Cow<'_, ObjectMeta>> {
@@ -250,6 +260,15 @@ mod tests {
         assert_eq!(pod.key(), ObjectKey::new("b", "a"));
         assert_eq!((pod.uid(), pod.resource_version()), (Some("u"), Some("7")));
         assert_eq!(pod.get().unwrap().metadata.managed_fields, None);
+    }
+
+    #[test]
+    fn labels_that_can_not_be_read_are_not_taken_for_none() {
+        let labels = |json: &str| lazy(json).labels().map(|labels| labels.len());
+        assert_eq!(labels(r#"{"metadata":{"name":"a"}}"#), Some(0));
+        assert_eq!(labels(r#"{"metadata":{"name":"a","labels":null}}"#), Some(0));
+        assert_eq!(labels(r#"{"metadata":{"name":"a","labels":{"b":"c"}}}"#), Some(1));
+        assert_eq!(labels(r#"{"metadata":{"name":"a","labels":{"b":null}}}"#), None);
     }
 
     #[test]
