@@ -59,7 +59,13 @@ pub(super) enum Outcome {
 
 impl<K: Resource> Supervisor<K> {
     pub(super) fn step(&mut self, input: Input, context: &mut Context<Self>) {
+        let happened = tracing::enabled!(tracing::Level::DEBUG).then(|| input.to_string());
         let effects = self.machine.step(input, Instant::now());
+        if let Some(happened) = happened {
+            let decided: Vec<String> = effects.iter().map(ToString::to_string).collect();
+            let (kind, phase) = (&self.shared.kind, self.machine.phase());
+            tracing::debug!(%kind, %phase, decided = decided.join(", "), "{happened}");
+        }
         self.show_progress();
         for effect in effects {
             self.carry_out(effect, context);

@@ -129,7 +129,7 @@ async fn a_runtime_whose_threads_are_gone_says_so_and_stops_at_once() {
 fn only_the_end_of_credentials_is_read_off_the_wall_clock() {
     // To know when credentials end, to stamp objects, and to say how old one is.
     let allowed = [
-        "src/cli/watch.rs",
+        "src/cli/watch/printer.rs",
         "src/client/credentials/",
         "src/client/config/",
         "src/embedded/mutation.rs",

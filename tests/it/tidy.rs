@@ -85,6 +85,27 @@ fn what_the_architecture_names_exists() {
     assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:?}");
 }
 
+/// In README.md every promise ends with a link to a file, whose title is the name of a test in it. Other links lead to
+/// files too.
+#[test]
+fn every_promise_of_the_readme_is_held_by_a_test() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let promises = text.split("| held by |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let promises: Vec<&str> = promises.lines().filter(|line| line.starts_with("| ")).collect();
+    assert!(promises.len() > 10, "{promises:#?}");
+    for promise in promises {
+        let link = promise.split("[test](").nth(1).and_then(|link| link.split_once(" \""));
+        let Some((path, title)) = link else { panic!("no test holds: {promise}") };
+        let name = title.split('"').next().unwrap_or_default();
+        let source = fs::read_to_string(root().join(path)).unwrap();
+        assert!(declares(&source, "fn", name), "{path} has no {name}");
+    }
+    for link in text.split("](").skip(1) {
+        let path = link.split([')', '#', ' ']).next().unwrap_or_default();
+        assert!(root().join(path).exists(), "{path}");
+    }
+}
+
 /// In TROUBLESHOOTING.md, what is in a heading of the third level between backticks is a message, in which `…` stands for
 /// anything: its other parts stand in one text of the source, in this order.
 #[test]

@@ -10,15 +10,21 @@ use crate::support::{PATIENCE, Running, Said, eventually, repository};
 
 #[test]
 fn every_example_is_short_says_how_to_run_it_and_is_run_here() {
-    let (readme, here) = (read(&repository("README.md")), include_str!("examples.rs"));
+    let (readme, here) = (read(&repository("examples/README.md")), include_str!("examples.rs"));
     for entry in fs::read_dir(repository("examples")).unwrap() {
         let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let text = read(&path);
         assert!(text.lines().count() < 100, "{name} is too long");
         assert!(text.starts_with("//! "), "{name} does not say what it shows");
         assert!(text.contains(&format!("//! Run with `cargo run --example {name}`")), "{name}");
-        assert!(readme.contains(&format!("| `{name}` |")), "README.md does not name {name}");
+        assert!(
+            readme.contains(&format!("| `{name}` |")),
+            "examples/README.md does not name {name}"
+        );
         assert!(here.contains(&format!("(\"{name}\")")), "{name} is not run");
     }
 }

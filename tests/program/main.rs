@@ -3,6 +3,7 @@
 mod arguments;
 mod check;
 mod examples;
+mod logging;
 mod manifests;
 mod reload;
 mod run;

@@ -70,6 +70,32 @@ fn the_deployment_runs_what_the_role_lets_it() {
     assert!(container["resources"]["limits"]["memory"].is_string());
 }
 
+#[test]
+fn the_network_policy_lets_the_named_namespace_reach_the_page_s_port_and_nobody_else() {
+    let documents = documents("deployment.yaml");
+    let (policy, deployment) = (&documents["NetworkPolicy"], &documents["Deployment"]);
+    assert_eq!(policy["metadata"]["namespace"], deployment["metadata"]["namespace"]);
+    assert_eq!(policy["spec"]["podSelector"], deployment["spec"]["selector"]);
+    assert_eq!(policy["spec"]["policyTypes"], serde_json::json!(["Ingress"]));
+    let ingress = policy["spec"]["ingress"].as_array().unwrap();
+    assert_eq!(ingress.len(), 1);
+    let from = ingress[0]["from"].as_array().unwrap();
+    assert!(!from.is_empty() && from.iter().all(|peer| peer["namespaceSelector"].is_object()));
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    let port = &container["ports"][0]["containerPort"];
+    assert_eq!(ingress[0]["ports"], serde_json::json!([{ "protocol": "TCP", "port": port }]));
+}
+
+#[test]
+fn the_embedded_server_takes_every_manifest() {
+    let api = ApiServer::new();
+    for file in ["rbac.yaml", "deployment.yaml"] {
+        for (kind, object) in documents(file) {
+            assert!(api.create(object).is_ok(), "{file}: {kind}");
+        }
+    }
+}
+
 /// What the standard for restricted pods asks for.
 #[test]
 fn the_deployment_is_restricted() {

@@ -3,6 +3,7 @@ mod failures;
 mod input;
 mod nonsense;
 mod presence;
+mod told;
 
 use std::sync::Arc;
 use std::time::Duration;
