@@ -83,14 +83,14 @@ impl World {
             created: 0,
             faults: Vec::new(),
         };
-        let options = SubscribeOptions::default();
+        let options = SubscribeOptions::default;
         let (instantly, slowly) = (Duration::ZERO, Duration::from_millis(2));
-        world.subscribe("a fast one", instantly, options).await;
-        world.subscribe("a slow one", slowly, options).await;
-        let latest = options.delivery(Delivery::Latest);
+        world.subscribe("a fast one", instantly, options()).await;
+        world.subscribe("a slow one", slowly, options()).await;
+        let latest = options().delivery(Delivery::Latest);
         world.subscribe("one for the newest state", slowly, latest).await;
         let (folder, fold) = Folder::new(Duration::from_millis(50));
-        world.pods.reflector.subscribe_batches(folder.start(), options).await.unwrap();
+        world.pods.reflector.subscribe_batches(folder.start(), options()).await.unwrap();
         world.folds.push(("one for batches".to_owned(), fold));
         world.create(pods).await;
         world
