@@ -53,6 +53,7 @@ async fn a_server_is_followed_through_a_proxy_by_a_name_only_the_proxy_resolves(
     let authority = Authority::new("test");
     let world =
         World::tls(authority.server(&["kubernetes.invalid"], ClientCertificates::Ignored)).await;
+    world.server.answer_to(["kubernetes.invalid"]);
     let (address, asked) = proxy(None).await;
     let mut connection =
         trusting(world.connection(Scheme::Https, "kubernetes.invalid"), &authority.pem());

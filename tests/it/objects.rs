@@ -159,7 +159,7 @@ async fn the_embedded_server_can_be_discovered() {
     let transport = ApiServer::new().connect().unwrap();
     let discovery = Discovery::run(&*transport).await.unwrap();
     assert_eq!(discovery.problems(), []);
-    assert_eq!(discovery.kinds().len(), 20);
+    assert_eq!(discovery.kinds().len(), 25);
     assert_eq!(discovery.resolve("cm").unwrap().kind, ConfigMap::static_kind());
     assert_eq!(discovery.resolve("statefulsets.v1.apps").unwrap().kind.kind, "StatefulSet");
 }
