@@ -48,6 +48,7 @@ impl<'a> Members<'a> {
     }
 
     /// Goes on after a value that somebody else passed over.
+    #[cfg(feature = "client")]
     pub(crate) fn pass_value(&mut self, length: usize) {
         self.at += length;
     }
