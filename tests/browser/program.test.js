@@ -86,7 +86,7 @@ test("after the program was started anew, the page is live again and true", asyn
   const reflecting = (...kinds) => writeFile(config, kinds.map((kind, at) => `[reflectors.number-${at}]\nkind = "${kind}"\nsinks = []\n`).join(""));
   const parameters = ["run", "--demo", "--config", config, "--listen", address];
   // One that never had so many events, one that soon has more: neither is to be taken for a part of the first.
-  const rates = [["--churn", "20/s"], ["--changes", "0"], ["--changes", "50/s"]];
+  const rates = [["--churn", "20/s"], ["--churn", "0"], ["--churn", "50/s"]];
   await reflecting("nodes", "pods");
   let program = await start(`http://${address}/livez`, ...parameters, ...rates[0]);
   await look(`http://${address}/`);
