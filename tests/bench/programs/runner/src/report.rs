@@ -46,7 +46,7 @@ pub fn markdown(
          - kubeflect's modes say what is kept of a pod: all of it as the type (`typed`), without managedFields (`-pruned`), \
          its bytes (`lazy`), six fields (`projection`, `managedFields` cut out before they are read), metadata (`metadata`, which is also all that is sent). They stream \
          their lists, as is the default; `-list` asks for pages instead. kube-rs and client-go keep the whole type.\n",
-        command = command(outcomes, ""),
+        command = command(outcomes, &only(outcomes)),
         conditions = conditions(outcomes)?,
         tables = table::costs(outcomes, &absent),
     ))
