@@ -13,35 +13,37 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Looks at the next bytes; there may be fewer than a block.
-    #[inline]
-    pub(super) fn at(bytes: &[u8]) -> Self {
-        if let Some(bytes) = bytes.first_chunk() {
-            return Self::of(bytes);
-        }
+    /// Looks at fewer bytes than a block has.
+    pub(super) fn of_fewer(bytes: &[u8]) -> Self {
         let mut padded = [b' '; BLOCK];
         padded[..bytes.len()].copy_from_slice(bytes);
         Self::of(&padded)
     }
 
     #[inline]
-    fn of(bytes: &[u8; BLOCK]) -> Self {
-        let mut block = Self::default();
-        for (number, lane) in bytes.chunks_exact(16).enumerate() {
-            let lane: [u8; 16] = lane.try_into().expect("a block is four lanes");
-            let lane = u8x16::new(lane);
-            // The brackets of objects and arrays differ in this bit only.
-            let bracket = lane | u8x16::splat(0x20);
-            let mask = |lane: u8x16, byte: u8| {
-                u64::from(lane.simd_eq(u8x16::splat(byte)).to_bitmask()) << (number * 16)
-            };
-            block.quotes |= mask(lane, b'"');
-            block.backslashes |= mask(lane, b'\\');
-            block.opening |= mask(bracket, b'{');
-            block.closing |= mask(bracket, b'}');
+    pub(super) fn of(bytes: &[u8; BLOCK]) -> Self {
+        let mut lanes = [u8x16::ZERO; BLOCK / LANE];
+        for (lane, bytes) in lanes.iter_mut().zip(bytes.as_chunks::<LANE>().0) {
+            *lane = u8x16::new(*bytes);
         }
-        block
+        // The brackets of objects and arrays differ in this bit only.
+        let brackets = lanes.map(|lane| lane | u8x16::splat(0x20));
+        Self {
+            quotes: places(&lanes, b'"'),
+            backslashes: places(&lanes, b'\\'),
+            opening: places(&brackets, b'{'),
+            closing: places(&brackets, b'}'),
+        }
     }
+}
+
+const LANE: usize = 16;
+
+#[inline]
+fn places(lanes: &[u8x16; BLOCK / LANE], byte: u8) -> u64 {
+    let [first, second, third, fourth] =
+        lanes.map(|lane| u64::from(lane.simd_eq(u8x16::splat(byte)).to_bitmask()));
+    first | second << 16 | third << 32 | fourth << 48
 }
 
 /// Every bit is the parity of itself and those below it.
@@ -70,8 +72,12 @@ mod tests {
                     opening: bit(matches!(byte, b'{' | b'[')),
                     closing: bit(matches!(byte, b'}' | b']')),
                 };
-                assert_eq!(Block::at(&bytes), expected, "{byte} at {place}");
-                assert_eq!(Block::at(&bytes[..=place]), expected, "{byte}, the last of {place}");
+                assert_eq!(Block::of(&bytes), expected, "{byte} at {place}");
+                assert_eq!(
+                    Block::of_fewer(&bytes[..=place]),
+                    expected,
+                    "{byte}, the last of {place}"
+                );
             }
         }
     }

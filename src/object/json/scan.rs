@@ -12,16 +12,21 @@ pub(crate) struct ValueScan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Inside {
-    /// Outside every text, in an object or an array, or before its first bracket.
-    Structure,
-    /// In a text inside an object or an array.
-    Text,
-    /// Right after a backslash of such a text.
-    Escape,
+    /// An object or an array, or before its first bracket.
+    Brackets(Carried),
     /// The value is a text itself, and this is where its next byte is.
     Alone(Alone),
     /// A number, `true`, `false` or `null`: it ends where something else begins.
     Word,
+}
+
+/// What one block leaves to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Carried {
+    /// All bits in a text, none outside.
+    text: u64,
+    /// The lowest bit right after a backslash that is not escaped itself.
+    escape: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +40,7 @@ impl ValueScan {
     /// Stands before the first byte of a value.
     pub(crate) fn beginning_with(byte: u8) -> Self {
         let inside = match byte {
-            b'{' | b'[' => Inside::Structure,
+            b'{' | b'[' => Inside::Brackets(Carried { text: 0, escape: 0 }),
             b'"' => Inside::Alone(Alone::BeforeQuote),
             _ => Inside::Word,
         };
@@ -47,88 +52,33 @@ impl ValueScan {
     #[inline]
     pub(crate) fn advance(&mut self, bytes: &[u8]) -> Result<usize, Unfinished> {
         match self.inside {
-            Inside::Structure | Inside::Text | Inside::Escape => self.advance_in_brackets(bytes),
+            Inside::Brackets(carried) => self.advance_in_brackets(carried, bytes),
             Inside::Alone(inside) => self.advance_in_text(inside, bytes),
             Inside::Word => bytes.iter().position(|byte| ends_word(*byte)).ok_or(Unfinished),
         }
     }
 
-    fn advance_in_brackets(&mut self, bytes: &[u8]) -> Result<usize, Unfinished> {
-        let mut at = 0;
-        while at < bytes.len() {
-            let rest = &bytes[at..];
-            if let Some(end) = self.advance_block(Block::at(rest), rest.len().min(BLOCK)) {
-                return Ok(at + end);
+    fn advance_in_brackets(
+        &mut self,
+        mut carried: Carried,
+        bytes: &[u8],
+    ) -> Result<usize, Unfinished> {
+        let mut depth = self.depth;
+        let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+        for (number, block) in blocks.iter().enumerate() {
+            let (opening, closing) = carried.brackets(Block::of(block), BLOCK);
+            if let Some(end) = end_among(opening, closing, &mut depth) {
+                return Ok(number * BLOCK + end);
             }
-            at += BLOCK;
         }
+        if !rest.is_empty() {
+            let (opening, closing) = carried.brackets(Block::of_fewer(rest), rest.len());
+            if let Some(end) = end_among(opening, closing, &mut depth) {
+                return Ok(blocks.len() * BLOCK + end);
+            }
+        }
+        (self.depth, self.inside) = (depth, Inside::Brackets(carried));
         Err(Unfinished)
-    }
-
-    /// Looks at `length` bytes of a block; gives where the value ends, if it does.
-    #[inline]
-    fn advance_block(&mut self, block: Block, length: usize) -> Option<usize> {
-        let began_in_text = if self.inside == Inside::Structure { 0 } else { u64::MAX };
-        let mut ends_in_escape = false;
-        let quotes = if block.backslashes == 0 && self.inside != Inside::Escape {
-            block.quotes
-        } else {
-            let (quotes, escape) = self.quotes_among_escapes(block, length);
-            ends_in_escape = escape;
-            quotes
-        };
-        let texts = parity_so_far(quotes) ^ began_in_text;
-        let (opening, closing) = (block.opening & !texts, block.closing & !texts);
-        let (opened, closed) = (opening.count_ones() as usize, closing.count_ones() as usize);
-        // So few brackets close that the value can not end here.
-        if closed < self.depth {
-            self.depth = self.depth + opened - closed;
-        } else {
-            let mut brackets = opening | closing;
-            while brackets != 0 {
-                let place = brackets.trailing_zeros();
-                brackets &= brackets - 1;
-                if opening >> place & 1 == 1 {
-                    self.depth += 1;
-                } else {
-                    self.depth = self.depth.saturating_sub(1);
-                    if self.depth == 0 {
-                        return Some(place as usize + 1);
-                    }
-                }
-            }
-        }
-        let ends_in_text = texts >> (length - 1) & 1 == 1;
-        self.inside = match ends_in_text {
-            _ if ends_in_escape => Inside::Escape,
-            true => Inside::Text,
-            false => Inside::Structure,
-        };
-        None
-    }
-
-    /// The quotes that begin or end a text, and whether the block ends right after a backslash of one.
-    fn quotes_among_escapes(&self, block: Block, length: usize) -> (u64, bool) {
-        let mut quotes = 0;
-        let mut in_text = self.inside != Inside::Structure;
-        let mut left = block.quotes | block.backslashes;
-        if self.inside == Inside::Escape {
-            left &= !1;
-        }
-        while left != 0 {
-            let place = left.trailing_zeros() as usize;
-            left &= left - 1;
-            if block.quotes >> place & 1 == 1 {
-                quotes |= 1 << place;
-                in_text = !in_text;
-            } else if in_text {
-                if place + 1 >= length {
-                    return (quotes, true);
-                }
-                left &= !(1 << (place + 1));
-            }
-        }
-        (quotes, false)
     }
 
     fn advance_in_text(&mut self, mut inside: Alone, bytes: &[u8]) -> Result<usize, Unfinished> {
@@ -152,6 +102,62 @@ impl ValueScan {
         self.inside = Inside::Alone(inside);
         Err(Unfinished)
     }
+}
+
+impl Carried {
+    /// The brackets outside of texts, opening and closing, among the first `length` bytes of a block; what comes after
+    /// them has to be blank.
+    #[inline]
+    fn brackets(&mut self, block: Block, length: usize) -> (u64, u64) {
+        let quotes = if block.backslashes | self.escape == 0 {
+            block.quotes
+        } else {
+            block.quotes & !self.escaped(block.backslashes, length)
+        };
+        let texts = parity_so_far(quotes) ^ self.text;
+        self.text = (texts >> (length - 1) & 1).wrapping_neg();
+        (block.opening & !texts, block.closing & !texts)
+    }
+
+    /// The bytes after an odd number of backslashes. Where such a run begins at an even place, its end is found by a
+    /// carry that runs through it, and likewise at an odd one.
+    #[inline]
+    fn escaped(&mut self, backslashes: u64, length: usize) -> u64 {
+        const EVEN: u64 = 0x5555_5555_5555_5555;
+        let backslashes = backslashes & !self.escape;
+        let after = backslashes << 1 | self.escape;
+        let begin_odd = backslashes & !EVEN & !after;
+        let (carried, runs_on) = begin_odd.overflowing_add(backslashes);
+        let escaped = (EVEN ^ carried << 1) & after;
+        self.escape = if length == BLOCK { runs_on.into() } else { escaped >> length & 1 };
+        escaped
+    }
+}
+
+/// Where the bracket stands that closes the last one open, or how many are open then.
+#[inline]
+fn end_among(opening: u64, closing: u64, depth: &mut usize) -> Option<usize> {
+    let closed = closing.count_ones() as usize;
+    // So few brackets close that the value can not end here.
+    if closed < *depth {
+        *depth += opening.count_ones() as usize;
+        *depth -= closed;
+        return None;
+    }
+    let mut brackets = opening | closing;
+    while brackets != 0 {
+        let place = brackets.trailing_zeros();
+        brackets &= brackets - 1;
+        if opening >> place & 1 == 1 {
+            *depth += 1;
+        } else {
+            *depth = depth.saturating_sub(1);
+            if *depth == 0 {
+                return Some(place as usize + 1);
+            }
+        }
+    }
+    None
 }
 
 /// Also what may not come after a word, so that it is not taken for a part of one.
@@ -211,10 +217,10 @@ mod tests {
     fn naive_end(bytes: &[u8]) -> Option<usize> {
         let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
         for (at, &byte) in bytes.iter().enumerate() {
+            let is_escaped = std::mem::take(&mut escaped);
             match byte {
-                _ if escaped => escaped = false,
-                b'\\' if in_text => escaped = true,
-                b'"' => in_text = !in_text,
+                b'\\' => escaped = !is_escaped,
+                b'"' if !is_escaped => in_text = !in_text,
                 b'{' | b'[' if !in_text => depth += 1,
                 b'}' | b']' if !in_text => {
                     depth = depth.saturating_sub(1);
