@@ -32,11 +32,7 @@ impl<K: Resource> Reading<K> {
             Ok(object) => object,
             Err(error) => {
                 let reason = format!("it has no metadata that can be read: {error}");
-                return Item::Undecodable(Undecodable {
-                    key: None,
-                    resource_version: None,
-                    reason,
-                });
+                return undecodable(None, None, reason);
             }
         };
         let head = object.head();
@@ -54,14 +50,15 @@ impl<K: Resource> Reading<K> {
         if let Some(room) = &self.room {
             room.count();
         }
+        let version = head.metadata.resource_version.clone();
         let object = object.without(self.prune);
         // A decoder that panics leaves nothing behind.
-        let problem = match catch_unwind(AssertUnwindSafe(|| K::decode_object(&object))) {
+        let problem = match catch_unwind(AssertUnwindSafe(|| K::decode_object(object))) {
             Ok(Ok(read)) => return Item::Object(Arc::new(read)),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "decoding it panicked".to_owned(),
         };
-        refused(object.head(), problem)
+        undecodable(Some(key), version.as_deref(), problem)
     }
 
     /// The cached state, if it is this one.
@@ -103,8 +100,12 @@ impl Room {
 }
 
 fn refused<K>(head: &Head<'_>, reason: String) -> Item<K> {
-    let resource_version = head.metadata.resource_version.as_deref().and_then(ResourceVersion::new);
-    Item::Undecodable(Undecodable { key: head.key(), resource_version, reason })
+    undecodable(head.key(), head.metadata.resource_version.as_deref(), reason)
+}
+
+fn undecodable<K>(key: Option<ObjectKey>, version: Option<&str>, reason: String) -> Item<K> {
+    let resource_version = version.and_then(ResourceVersion::new);
+    Item::Undecodable(Undecodable { key, resource_version, reason })
 }
 
 impl<K> fmt::Debug for Reading<K> {

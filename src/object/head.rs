@@ -125,6 +125,11 @@ impl<'a> ObjectJson<'a> {
         self.kind
     }
 
+    /// All of it, to be kept: copied, unless something was cut out of it, which has been copied then.
+    pub(super) fn into_json(self) -> Vec<u8> {
+        self.json.into_owned()
+    }
+
     pub(super) fn places(&self) -> &Places {
         &self.places
     }

@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::str::Utf8Error;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use kube_core::ObjectMeta;
@@ -123,18 +124,14 @@ impl<K: Resource> Resource for Lazy<K> {
     }
 
     fn decode(json: &[u8], kind: &Kind) -> Result<Self, DecodeError> {
-        Self::decode_object(&ObjectJson::new(json, &Arc::new(kind.clone()))?)
+        Self::decode_object(ObjectJson::new(json, &Arc::new(kind.clone()))?)
     }
 
-    fn decode_object(object: &ObjectJson<'_>) -> Result<Self, DecodeError> {
+    fn decode_object(object: ObjectJson<'_>) -> Result<Self, DecodeError> {
         if u32::try_from(object.json().len()).is_err() {
             return Err(DecodeError::new("it is larger than 4 GiB"));
         }
-        let json = std::str::from_utf8(object.json()).map_err(|error| {
-            DecodeError::new(format!("no UTF-8 at byte {}", error.valid_up_to()))
-        })?;
         Ok(Self {
-            json: json.into(),
             key: object.key().ok_or_else(|| DecodeError::new("the object has no name"))?,
             uid: Text::of(object.head().metadata.uid.as_ref(), &object.places().uid),
             resource_version: Text::of(
@@ -144,6 +141,9 @@ impl<K: Resource> Resource for Lazy<K> {
             labels: (&object.places().labels).into(),
             kind: Arc::clone(object.kind()),
             decoded: Mutex::new(Weak::new()),
+            json: String::from_utf8(object.into_json())
+                .map_err(|error| no_text(error.utf8_error()))?
+                .into_boxed_str(),
         })
     }
 
@@ -182,6 +182,10 @@ impl<K: Resource + Serialize> Serialize for Lazy<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.get().map_err(S::Error::custom)?.serialize(serializer)
     }
+}
+
+fn no_text(error: Utf8Error) -> DecodeError {
+    DecodeError::new(format!("no UTF-8 at byte {}", error.valid_up_to()))
 }
 
 impl Text {
@@ -255,7 +259,7 @@ mod tests {
     fn a_pruned_object_knows_who_it_is_too() {
         let kind = Arc::new(Pod::static_kind());
         let object = ObjectJson::new(POD.as_bytes(), &kind).unwrap();
-        let pod = Lazy::<Pod>::decode_object(&object.without(Prune::ManagedFields)).unwrap();
+        let pod = Lazy::<Pod>::decode_object(object.without(Prune::ManagedFields)).unwrap();
         assert!(!pod.json().contains("managedFields"));
         assert_eq!(pod.key(), ObjectKey::new("b", "a"));
         assert_eq!((pod.uid(), pod.resource_version()), (Some("u"), Some("7")));

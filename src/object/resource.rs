@@ -52,7 +52,7 @@ pub trait Resource: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// When the JSON is not such an object.
-    fn decode_object(object: &ObjectJson<'_>) -> Result<Self, DecodeError> {
+    fn decode_object(object: ObjectJson<'_>) -> Result<Self, DecodeError> {
         Self::decode(object.json(), object.kind())
     }
 

@@ -68,8 +68,8 @@ pub(crate) const EXPECTED: [(&str, Costs); 7] = [
         Costs {
             bytes_per_object: 4_295.0,
             allocations_per_object: 3.1,
-            allocations_to_list: 7.4,
-            allocations_per_event: 12.9,
+            allocations_to_list: 6.4,
+            allocations_per_event: 11.9,
             allocations_to_relist: 1.2,
             relist_peak: 1.03,
         },

@@ -14,7 +14,7 @@ use actix::{Actor, Context, Handler};
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::PartialObjectMeta;
 use kubeflect::client::{ConfigOptions, Connection, HttpCluster};
-use kubeflect::object::{Lazy, Prune, Resource, StaticKind as _};
+use kubeflect::object::{DynamicObject, Lazy, Prune, Resource, StaticKind as _};
 use kubeflect::reflector::StreamingLists;
 use kubeflect::{Options, ResourceEvent, Runtime};
 use probe::{Probe, read_cost};
@@ -29,15 +29,17 @@ enum Mode {
     Lazy,
     LazyPruned,
     Projection,
+    Dynamic,
     Metadata,
 }
 
-const MODES: [(&str, Mode); 6] = [
+const MODES: [(&str, Mode); 7] = [
     ("typed", Mode::Typed),
     ("typed-pruned", Mode::TypedPruned),
     ("lazy", Mode::Lazy),
     ("lazy-pruned", Mode::LazyPruned),
     ("projection", Mode::Projection),
+    ("dynamic", Mode::Dynamic),
     ("metadata", Mode::Metadata),
 ];
 
@@ -88,6 +90,7 @@ async fn run(runtime: &Runtime, mode: Mode, lists: StreamingLists) -> Result<(),
         Mode::Projection => {
             follow(runtime, options::<Placement>(lists).prune(Prune::ManagedFields)).await
         }
+        Mode::Dynamic => follow(runtime, options::<DynamicObject>(lists)).await,
         Mode::Metadata => follow(runtime, options::<PartialObjectMeta<Pod>>(lists)).await,
     }
 }
