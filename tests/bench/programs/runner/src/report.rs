@@ -36,6 +36,8 @@ pub fn markdown(
          beforehand.\n\
          - **CPU** is user and system time of all threads of the client, until it rests. **Per object**: from nothing until \
          the subscriber has handled all objects. **Per event**: changes pushed as fast as the client takes them.\n\
+         - Before a list and a relist, the runner touches as much memory as a client may take, and gives it back: what a host \
+         asks for memory that it took away from a virtual machine is nobody's cost.\n\
          - **RSS per object** is what the resident memory grew by from before the first list to the rest after it; **peak** \
          is the most until then.\n\
          - **Relist**: the watch ends with 410, nothing has changed. **Peak/steady** is the most resident memory meanwhile, \
@@ -44,8 +46,9 @@ pub fn markdown(
          - **Told** is the share of changes the handler was told one by one: kubeflect joins changes of one object when a \
          subscriber does not keep up.\n\
          - kubeflect's modes say what is kept of a pod: all of it as the type (`typed`), without managedFields (`-pruned`), \
-         its bytes (`lazy`), six fields (`projection`, `managedFields` cut out before they are read), metadata (`metadata`, which is also all that is sent). They stream \
-         their lists, as is the default; `-list` asks for pages instead. kube-rs and client-go keep the whole type.\n",
+         its bytes (`lazy`), six fields (`projection`, `managedFields` cut out before they are read), a tree of values for \
+         kinds without a type (`dynamic`), metadata (`metadata`, which is also all that is sent). They stream their lists, as \
+         is the default; `-list` asks for pages instead. kube-rs and client-go keep the whole type.\n",
         command = command(outcomes, &only(outcomes)),
         conditions = conditions(outcomes)?,
         tables = table::costs(outcomes, &absent),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::client::Client;
 use crate::figures::{Figures, Latency};
+use crate::machine;
 use crate::options::{Options, Server};
 use crate::process::Process;
 
@@ -12,6 +13,9 @@ use crate::process::Process;
 const PACED: usize = 5_000;
 const RATE: usize = 1_000;
 const SEED: &str = "1";
+
+/// How much memory a client takes for an object at most, in bytes of its JSON.
+const HUNGER: usize = 12;
 
 /// Runs one client through all phases that the server knows, against a server of its own.
 pub fn run(client: &Client, objects: usize, options: &Options) -> Result<Figures, String> {
@@ -21,10 +25,15 @@ pub fn run(client: &Client, objects: usize, options: &Options) -> Result<Figures
     let place = listening["at"].as_str().ok_or("the server does not say where it is")?;
     let mut reflecting =
         Process::start(Command::new(&client.program).args([place, client.mode.as_str()]))?;
-    let mut course =
-        Course { server: &mut server, client: &mut reflecting, objects, events: options.events };
-    let mut figures =
-        Figures { object_bytes: number(&listening, "object_bytes")?, ..Figures::default() };
+    let object_bytes = number(&listening, "object_bytes")?;
+    let mut figures = Figures { object_bytes, ..Figures::default() };
+    let mut course = Course {
+        server: &mut server,
+        client: &mut reflecting,
+        objects,
+        events: options.events,
+        hunger: objects * object_bytes as usize * HUNGER,
+    };
     course.sync(&mut figures)?;
     if options.server == Server::Real {
         course.events(&mut figures)?;
@@ -45,12 +54,15 @@ struct Course<'a> {
     client: &'a mut Process,
     objects: usize,
     events: usize,
+    /// The bytes that the client may take from one phase to the next.
+    hunger: usize,
 }
 
 impl Course<'_> {
     /// From nothing to everything there is, handled.
     fn sync(&mut self, figures: &mut Figures) -> Result<(), String> {
         self.client.hear("phase", "ready")?;
+        machine::warm(self.hunger);
         let (cpu, memory) = (self.client.rest()?, self.client.memory("VmRSS:")?);
         let begin = Instant::now();
         self.client.tell("begin")?;
@@ -103,6 +115,7 @@ impl Course<'_> {
 
     /// Its watch expires, and nothing has changed.
     fn relist(&mut self, figures: &mut Figures) -> Result<(), String> {
+        machine::warm(self.hunger);
         let cpu = self.client.rest()?;
         self.client.reset_peak()?;
         self.server.tell("expire")?;
