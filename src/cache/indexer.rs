@@ -3,9 +3,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
-
 use super::snapshot::{Cached, Index};
+use super::tree::Tree;
 use super::{Change, Delta, IndexConflict, IndexFn, Snapshot};
 use crate::object::{ObjectKey, Resource, ResourceVersion, is_same_object};
 
@@ -88,7 +87,7 @@ impl<K: Resource> Indexer<K> {
             let is_same = Arc::ptr_eq(&index.function, &function);
             return if is_same { Ok(()) } else { Err(IndexConflict(name.to_owned())) };
         }
-        let mut index = Index { function, entries: OrdSet::new() };
+        let mut index = Index { function, entries: Tree::default() };
         for (key, object) in self.current.iter() {
             index.insert(key, object);
         }
@@ -160,9 +159,9 @@ impl<K: Resource> Indexer<K> {
 
     /// Forgets every object and the version, and keeps the indices.
     pub fn clear(&mut self) {
-        self.current.objects = OrdMap::new();
+        self.current.objects = Tree::default();
         for index in self.current.indices.values_mut() {
-            index.entries = OrdSet::new();
+            index.entries = Tree::default();
         }
         self.set_resource_version(None);
     }
@@ -204,7 +203,7 @@ impl<K: Resource> Indexer<K> {
                 index.entries.remove(&(value, key.clone()));
             }
             for value in after {
-                index.entries.insert((value, key.clone()));
+                index.entries.insert((value, key.clone()), ());
             }
         }
     }
@@ -220,7 +219,7 @@ impl<K: Resource> Indexer<K> {
 impl<K> Index<K> {
     fn insert(&mut self, key: &ObjectKey, object: &K) {
         for value in self.values_of(object) {
-            self.entries.insert((value, key.clone()));
+            self.entries.insert((value, key.clone()), ());
         }
     }
 }

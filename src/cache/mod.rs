@@ -7,6 +7,7 @@ mod indexer;
 mod per_object;
 mod snapshot;
 mod store;
+mod tree;
 
 pub use self::delta::{Change, Delta, Deltas, Refusal, Transform, TransformError};
 pub use self::delta_fifo::{DeltaFifo, Discipline, Popped, Position};

@@ -4,9 +4,7 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use imbl::ordmap::DiffItem;
-use imbl::{OrdMap, OrdSet};
-
+use super::tree::{Tree, TreeKey};
 use crate::object::{LabelSelector, ObjectKey, Resource, ResourceVersion};
 
 /// The whole cache at one moment.
@@ -14,7 +12,7 @@ use crate::object::{LabelSelector, ObjectKey, Resource, ResourceVersion};
 /// Never changes, costs a few reference counts to take and to keep, and answers everything from the same moment: two
 /// reads of one snapshot never contradict each other.
 pub struct Snapshot<K> {
-    pub(super) objects: OrdMap<ObjectKey, Cached<K>>,
+    pub(super) objects: Tree<ObjectKey, Cached<K>>,
     pub(super) indices: BTreeMap<Arc<str>, Index<K>>,
     pub(super) resource_version: Option<ResourceVersion>,
     pub(super) generation: u64,
@@ -47,10 +45,13 @@ pub struct IndexConflict(pub String);
 /// A cached object. Two are equal when they are the same allocation: states are never compared by content.
 pub(super) struct Cached<K>(pub(super) Arc<K>);
 
+/// A value, and an object that is filed under it.
+pub(super) type Filed = (Arc<str>, ObjectKey);
+
 pub(super) struct Index<K> {
     pub(super) function: IndexFn<K>,
     /// Sorted by value: one value is one contiguous range, and a value without objects is not there at all.
-    pub(super) entries: OrdSet<(Arc<str>, ObjectKey)>,
+    pub(super) entries: Tree<Filed, ()>,
 }
 
 impl<K> Snapshot<K> {
@@ -70,8 +71,7 @@ impl<K> Snapshot<K> {
         key: Option<&ObjectKey>,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a Arc<K>)> + use<'a, K> {
         let from = key.map_or(Bound::Unbounded, Bound::Excluded);
-        let later = self.objects.range::<_, ObjectKey>((from, Bound::Unbounded));
-        later.map(|(key, cached)| (key, &cached.0))
+        self.objects.iter_from(from).map(|(key, cached)| (key, &cached.0))
     }
 
     /// The objects of one namespace, by name; an empty namespace holds those of the cluster.
@@ -80,7 +80,8 @@ impl<K> Snapshot<K> {
         namespace: &str,
     ) -> impl Iterator<Item = &'a Arc<K>> + use<'a, K> {
         let (from, to) = ObjectKey::bounds_of(namespace);
-        self.objects.range(from..to).map(|(_, cached)| &cached.0)
+        let later = self.objects.iter_from(Bound::Included(&from));
+        later.take_while(move |(key, _)| **key < to).map(|(_, cached)| &cached.0)
     }
 
     /// How many objects there are.
@@ -135,7 +136,7 @@ impl<K> Snapshot<K> {
     pub fn index_values(&self, index: &str) -> Vec<Arc<str>> {
         let mut values: Vec<Arc<str>> = Vec::new();
         if let Some(index) = self.indices.get(index) {
-            for (value, _) in &index.entries {
+            for ((value, _), ()) in index.entries.iter() {
                 if values.last() != Some(value) {
                     values.push(Arc::clone(value));
                 }
@@ -146,18 +147,13 @@ impl<K> Snapshot<K> {
 
     /// What changed from this snapshot to a later one. What they share costs nothing.
     pub fn differences(&self, later: &Self) -> Vec<Difference<K>> {
-        let difference =
-            |key: &ObjectKey, old: Option<&Cached<K>>, new: Option<&Cached<K>>| Difference {
-                key: key.clone(),
-                old: old.map(|cached| Arc::clone(&cached.0)),
-                new: new.map(|cached| Arc::clone(&cached.0)),
-            };
-        self.objects
-            .diff(&later.objects)
-            .map(|item| match item {
-                DiffItem::Add(key, new) => difference(key, None, Some(new)),
-                DiffItem::Update { old, new } => difference(new.0, Some(old.1), Some(new.1)),
-                DiffItem::Remove(key, old) => difference(key, Some(old), None),
+        let object = |cached: &Cached<K>| Arc::clone(&cached.0);
+        let differences = self.objects.differences(&later.objects).into_iter();
+        differences
+            .map(|it| Difference {
+                key: it.key.clone(),
+                old: it.old.map(object),
+                new: it.new.map(object),
             })
             .collect()
     }
@@ -179,15 +175,29 @@ impl<K: Resource> Snapshot<K> {
 
 impl<K> Index<K> {
     fn keys(&self, value: &str) -> impl Iterator<Item = &ObjectKey> + use<'_, K> {
-        let from: (Arc<str>, ObjectKey) = (value.into(), ObjectKey::new("", ""));
-        let value = Arc::clone(&from.0);
-        self.entries.range(from..).take_while(move |(other, _)| *other == value).map(|(_, key)| key)
+        let from: Filed = (value.into(), ObjectKey::new("", ""));
+        let later = self.entries.iter_from(Bound::Included(&from));
+        let value = from.0;
+        later.map_while(move |((other, key), ())| (*other == value).then_some(key))
     }
 
     /// A function that panics files the object nowhere; it must not cost the cache.
     pub(super) fn values_of(&self, object: &K) -> Vec<Arc<str>> {
         let values = catch_unwind(AssertUnwindSafe(|| (self.function)(object)));
         values.unwrap_or_default().into_iter().map(Arc::from).collect()
+    }
+}
+
+impl TreeKey for ObjectKey {
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+/// Which of the objects of a value comes first, the keys say.
+impl TreeKey for Filed {
+    fn bytes(&self) -> &[u8] {
+        self.0.as_bytes()
     }
 }
 
@@ -223,7 +233,7 @@ impl<K> Clone for Index<K> {
 impl<K> Default for Snapshot<K> {
     fn default() -> Self {
         Self {
-            objects: OrdMap::new(),
+            objects: Tree::default(),
             indices: BTreeMap::new(),
             resource_version: None,
             generation: 0,

@@ -56,6 +56,11 @@ impl ObjectKey {
         (Self::new(namespace, ""), Self(format!("{namespace}\u{1}").into()))
     }
 
+    /// They sort as the keys do.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
     fn parts(&self) -> (&str, &str) {
         self.0.split_once(SEPARATOR).unwrap_or(("", &self.0))
     }
