@@ -56,7 +56,7 @@ pub(super) fn between<'a, K: Ord, V: PartialEq>(
                     new.pass();
                     if one.1 != other.1 {
                         let (old, new) = (Some(&one.1), Some(&other.1));
-                        found.push(Difference { key: &one.0, old, new });
+                        found.push(Difference { key: &other.0, old, new });
                     }
                 }
             },

@@ -9,7 +9,7 @@ use super::node::WIDTH;
 /// Eight bytes of each key of a node, right after those that all of its keys begin with.
 ///
 /// *Invariant:* all keys begin with the same `shared` bytes, and `heads` has one for each of them, in their order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Heads {
     shared: usize,
     heads: ArrayVec<u64, WIDTH>,
@@ -33,7 +33,8 @@ impl Heads {
             && self.heads.iter().copied().eq(keys.iter().map(|key| head(key, self.shared)))
     }
 
-    /// Takes in a key that now stands at `place`, if what all begin with is still the same then.
+    /// Takes in a key that comes to stand at `place`, if it begins as all others do. Otherwise all have to be looked at
+    /// again.
     pub(super) fn insert<K: TreeKey>(&mut self, place: usize, key: &K, neighbour: &K) -> bool {
         let is_like_others = self.shared <= shared(key.bytes(), neighbour.bytes());
         if is_like_others {
@@ -42,8 +43,12 @@ impl Heads {
         is_like_others
     }
 
-    pub(super) fn remove(&mut self, place: usize) {
+    /// Leaves out the key at `place`, if what the others begin with stays the same. Otherwise all have to be looked at
+    /// again.
+    pub(super) fn remove(&mut self, place: usize) -> bool {
         self.heads.remove(place);
+        // The first and the last differ the most.
+        place != 0 && place != self.heads.len()
     }
 
     /// Where a key stands.

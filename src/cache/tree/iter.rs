@@ -9,6 +9,7 @@ pub(in crate::cache) struct Iter<'a, K, V> {
     /// The children of each branch above that are still to come.
     above: Vec<slice::Iter<'a, Node<K, V>>>,
     entries: slice::Iter<'a, (K, V)>,
+    at_least: usize,
 }
 
 impl<'a, K: TreeKey, V: Clone> Iter<'a, K, V> {
@@ -20,10 +21,8 @@ impl<'a, K: TreeKey, V: Clone> Iter<'a, K, V> {
             match node {
                 Node::Branch(branch) => {
                     let first = wanted(key).map_or(0, |key| branch.place(key));
-                    let mut children = branch.children[first..].iter();
-                    let Some(child) = children.next() else { break };
-                    node = child;
-                    above.push(children);
+                    node = &branch.children[first];
+                    above.push(branch.children[first + 1..].iter());
                 }
                 Node::Leaf(leaf) => {
                     let first = match (key, wanted(key).map(|key| leaf.search(key))) {
@@ -31,11 +30,15 @@ impl<'a, K: TreeKey, V: Clone> Iter<'a, K, V> {
                         (_, Some(Ok(place) | Err(place))) => place,
                         (_, None) => 0,
                     };
-                    return Self { above, entries: leaf.entries[first..].iter() };
+                    return Self { above, entries: leaf.entries[first..].iter(), at_least: 0 };
                 }
             }
         }
-        Self { above, entries: [].iter() }
+    }
+
+    /// For who makes room beforehand.
+    pub(super) fn of_at_least(self, at_least: usize) -> Self {
+        Self { at_least, ..self }
     }
 }
 
@@ -53,6 +56,7 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some((key, value)) = self.entries.next() {
+                self.at_least = self.at_least.saturating_sub(1);
                 return Some((key, value));
             }
             match self.above.last_mut()?.next() {
@@ -63,5 +67,9 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
                 Some(Node::Branch(branch)) => self.above.push(branch.children.iter()),
             }
         }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.at_least, None)
     }
 }

@@ -1,8 +1,8 @@
 //! A sorted map of which every state can be kept: a clone costs a reference count, and a change copies the path to it.
 //!
-//! A B+ tree. Its nodes keep eight bytes of every key beside each other, those in which the keys of the node differ, so
-//! that a search looks at one key itself, and not at one for each of its comparisons: each of those is a wait for memory
-//! once there are more objects than the caches of the CPU hold.
+//! A B+ tree. Its nodes keep eight bytes of every key beside each other, those in which the keys of the node differ first,
+//! so that a search looks at one key of a node, and not at one for each of its comparisons: each of those is a wait for
+//! memory once there are more objects than the caches of the CPU hold.
 
 mod diff;
 mod heads;
@@ -63,7 +63,7 @@ impl<K: TreeKey, V: Clone> Tree<K, V> {
 
     /// Everything, sorted.
     pub(super) fn iter(&self) -> Iter<'_, K, V> {
-        Iter::from(&self.root, Bound::Unbounded)
+        Iter::from(&self.root, Bound::Unbounded).of_at_least(self.len)
     }
 
     /// Everything from a key on, sorted.

@@ -9,9 +9,11 @@ use super::heads::Heads;
 /// wider ones cost more to copy, narrower ones are more to walk through.
 pub(super) const WIDTH: usize = 16;
 
-/// What is narrower is made one with the node beside it, if that leaves some room.
+/// A node that is filled so far has room left for a while.
+pub(super) const FILLED: usize = WIDTH / 4 * 3;
+
+/// What is narrower is made one with the node beside it, where that is no more than filled.
 const NARROW: usize = WIDTH / 2;
-const MERGED: usize = WIDTH / 4 * 3;
 
 pub(super) enum Node<K, V> {
     Leaf(Arc<Leaf<K, V>>),
@@ -27,7 +29,8 @@ pub(super) struct Leaf<K, V> {
 
 /// Nodes of the same height, sorted.
 ///
-/// *Invariant:* all keys of a child are at least its `lowest` and less than that of the next.
+/// *Invariant:* all keys of a child, and all that a child calls lowest, are at least its `lowest` and less than that of the
+/// next.
 #[derive(Clone)]
 pub(super) struct Branch<K, V> {
     pub(super) heads: Heads,
@@ -42,7 +45,7 @@ pub(super) enum Put<K, V> {
     /// There was an entry of this key.
     Replaced(V),
     Added,
-    /// Added; what did not fit any more is a node of its own, which comes next and has this key and greater ones.
+    /// Added; what did not fit any more is a node of its own, which comes next and has no key less than this.
     Split(K, Node<K, V>),
 }
 
@@ -82,15 +85,13 @@ impl<K: TreeKey, V: Clone> Node<K, V> {
         *self = Self::Branch(Arc::new(Branch::new(lowest, children, height)));
     }
 
-    /// Becomes what it is without branches that hold one node or none.
+    /// Becomes what it is without branches of a single child.
     pub(super) fn shrink(&mut self) {
         while let Self::Branch(branch) = self
-            && branch.children.len() < 2
+            && let [only] = branch.children.as_slice()
         {
-            *self = match branch.children.first() {
-                Some(child) => child.clone(),
-                None => Self::Leaf(Arc::new(Leaf::default())),
-            };
+            let only = only.clone();
+            *self = only;
         }
     }
 
@@ -152,7 +153,9 @@ impl<K: TreeKey, V: Clone> Leaf<K, V> {
     fn insert(&mut self, key: K, value: V) -> Put<K, V> {
         let place = match self.search(&key) {
             Ok(place) => {
-                return Put::Replaced(std::mem::replace(&mut self.entries[place].1, value));
+                // The key too: an object may share its own with the map.
+                let before = std::mem::replace(&mut self.entries[place], (key, value));
+                return Put::Replaced(before.1);
             }
             Err(place) => place,
         };
@@ -183,8 +186,11 @@ impl<K: TreeKey, V: Clone> Leaf<K, V> {
 
     fn remove(&mut self, key: &K) -> Option<V> {
         let place = self.search(key).ok()?;
-        self.heads.remove(place);
-        Some(self.entries.remove(place).1)
+        let (_, value) = self.entries.remove(place);
+        if !self.heads.remove(place) {
+            self.look_again();
+        }
+        Some(value)
     }
 
     fn merge(&mut self, right: Arc<Self>) {
@@ -275,7 +281,7 @@ impl<K: TreeKey, V: Clone> Branch<K, V> {
         let last = self.children.len() - 1;
         for left in [place.checked_sub(1), (place < last).then_some(place)].into_iter().flatten() {
             let together = self.children[left].width() + self.children[left + 1].width();
-            if together <= MERGED {
+            if together <= FILLED {
                 let right = self.take(left + 1);
                 self.children[left].merge(right);
                 return;
@@ -284,8 +290,10 @@ impl<K: TreeKey, V: Clone> Branch<K, V> {
     }
 
     fn take(&mut self, place: usize) -> Node<K, V> {
-        self.heads.remove(place);
         self.lowest.remove(place);
+        if !self.heads.remove(place) {
+            self.look_again();
+        }
         self.children.remove(place)
     }
 
@@ -301,9 +309,9 @@ impl<K: TreeKey, V: Clone> Branch<K, V> {
     }
 }
 
-/// Where a full node is split for one more at `place`. What comes sorted fills every node.
+/// Where a full node is split for one more at `place`. What comes sorted is not put in there any more.
 fn middle(place: usize) -> usize {
-    if place == WIDTH { WIDTH } else { WIDTH / 2 }
+    if place == WIDTH { FILLED } else { WIDTH / 2 }
 }
 
 impl<K, V> Default for Leaf<K, V> {

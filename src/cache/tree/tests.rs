@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::heads::Heads;
-use super::node::{Branch, WIDTH};
+use super::node::{Branch, FILLED, WIDTH};
 use super::*;
 
 /// Its first text orders it first, and its number what that leaves open.
@@ -53,6 +53,9 @@ fn check<K: TreeKey + std::fmt::Debug, V: Clone>(node: &Node<K, V>, is_root: boo
 fn check_bounds<K: TreeKey, V: Clone>(branch: &Branch<K, V>) {
     for (place, child) in branch.children.iter().enumerate() {
         assert_eq!(child.height() + 1, branch.height);
+        if let Node::Branch(child) = child {
+            assert!(branch.lowest[place] <= child.lowest[0]);
+        }
         for (key, _) in Iter::from(child, Bound::Unbounded) {
             assert!(branch.lowest[place] <= *key);
             assert!(branch.lowest.get(place + 1).is_none_or(|next| key < next));
@@ -117,6 +120,7 @@ proptest! {
         prop_assert_eq!(check(&tree.root, true), model.len());
         prop_assert_eq!((tree.len(), tree.is_empty()), (model.len(), model.is_empty()));
         prop_assert!(tree.iter().eq(model.iter()));
+        prop_assert_eq!(tree.iter().size_hint().0, model.len());
         for key in &asked {
             prop_assert_eq!(tree.get(key), model.get(key));
             for bound in [Bound::Included(key), Bound::Excluded(key)] {
@@ -135,6 +139,17 @@ proptest! {
         let (before, before_model) = (tree.clone(), model.clone());
         then.iter().for_each(|step| run(step, &mut tree, &mut model));
         prop_assert!(before.iter().eq(before_model.iter()));
+
+        // Also where nothing is shared.
+        let apart = model.iter().fold(Tree::default(), |mut apart, (key, value)| {
+            apart.insert(key.clone(), *value);
+            apart
+        });
+        prop_assert_eq!(tree.differences(&apart).len(), 0);
+        let changed = before.differences(&tree).len();
+        prop_assert_eq!(before.differences(&apart).len(), changed);
+        prop_assert_eq!(Tree::default().differences(&apart).len(), model.len());
+        prop_assert_eq!(apart.differences(&Tree::default()).len(), model.len());
 
         let differences = before.differences(&tree);
         prop_assert!(differences.is_sorted_by(|one, next| one.key < next.key));
@@ -194,14 +209,23 @@ fn a_change_of_a_state_that_is_kept_copies_one_leaf_and_is_found_by_looking_at_i
 }
 
 #[test]
-fn what_is_put_in_sorted_fills_every_leaf() {
+fn whatever_order_keys_come_in_leaves_are_no_worse_than_half_full() {
+    let leaves_of = |keys: &[String]| {
+        let mut tree = Tree::default();
+        keys.iter().for_each(|key| assert_eq!(tree.insert(key.clone(), ()), None));
+        check(&tree.root, true);
+        leaves(&tree.root)
+    };
     let mut keys: Vec<String> = (0..10_000).map(numbered).collect();
+    assert!(leaves_of(&keys) <= 10_000 / (WIDTH / 2));
     keys.sort();
-    let mut tree = Tree::default();
-    for key in keys {
-        assert_eq!(tree.insert(key, ()), None);
-    }
-    assert_eq!(leaves(&tree.root), 10_000 / WIDTH);
+    assert!(leaves_of(&keys) <= 10_000 / FILLED + 1);
+    keys.reverse();
+    assert!(leaves_of(&keys) <= 10_000 / (WIDTH / 2));
+    // Each of them comes right after those of a full leaf.
+    keys.sort();
+    keys[WIDTH..].reverse();
+    assert!(leaves_of(&keys) <= 10_000 / (WIDTH / 2));
 }
 
 #[test]

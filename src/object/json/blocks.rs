@@ -10,6 +10,7 @@ pub(super) struct Block {
     pub(super) backslashes: u64,
     pub(super) opening: u64,
     pub(super) closing: u64,
+    pub(super) commas: u64,
 }
 
 impl Block {
@@ -33,6 +34,7 @@ impl Block {
             backslashes: places(&lanes, b'\\'),
             opening: places(&brackets, b'{'),
             closing: places(&brackets, b'}'),
+            commas: places(&lanes, b','),
         }
     }
 }
@@ -71,6 +73,7 @@ mod tests {
                     backslashes: bit(byte == b'\\'),
                     opening: bit(matches!(byte, b'{' | b'[')),
                     closing: bit(matches!(byte, b'}' | b']')),
+                    commas: bit(byte == b','),
                 };
                 assert_eq!(Block::of(&bytes), expected, "{byte} at {place}");
                 assert_eq!(

@@ -110,7 +110,22 @@ fn every_type_is_read_as_serde_json_reads_it() {
 
 #[test]
 fn a_document_is_one_value_and_no_more() {
-    for json in ["1", " 1 ", "1 2", "", " ", "[1]]", "{}{}", "[1,]", "[,1]", r#"{"a":1,}"#, "nul"] {
+    for json in [
+        "1",
+        " 1 ",
+        "1 2",
+        "",
+        " ",
+        "[1]]",
+        "{}{}",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "[1}",
+        "[1,2",
+        r#"{"a":1,}"#,
+        "nul",
+    ] {
         assert_eq!(read::<Value>(json), expected::<Value>(json), "{json}");
     }
 }
