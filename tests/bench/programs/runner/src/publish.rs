@@ -1,4 +1,5 @@
-//! `publish FOLDER JSON [--growth JSON] [--real JSON]` writes RESULTS.md and ratios.svg from what `side-by-side --json` wrote.
+//! `publish FOLDER JSON…` writes RESULTS.md and ratios.svg from what `side-by-side --json` wrote. What is in none of the
+//! files stays as it was.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -9,20 +10,17 @@ use runner::{plot, report};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
-    let usage = "say FILE [--growth FILE] [--real FILE]: what side-by-side --json wrote";
+    let usage = "say which files: what side-by-side --json wrote";
     let folder = PathBuf::from(arguments.next().ok_or(usage)?);
-    let outcomes = read(&arguments.next().ok_or(usage)?)?;
-    let (mut growth, mut real) = (Vec::new(), Vec::new());
-    while let Some(option) = arguments.next() {
-        let more = read(&arguments.next().ok_or(usage)?)?;
-        match option.as_str() {
-            "--growth" => growth = more,
-            "--real" => real = more,
-            _ => return Err(usage.into()),
-        }
+    let measured = arguments.map(|file| read(&file)).collect::<Result<Vec<_>, _>>()?;
+    if measured.is_empty() {
+        return Err(usage.into());
     }
-    fs::write(folder.join("RESULTS.md"), report::markdown(&outcomes, &growth, &real)?)?;
-    fs::write(folder.join("ratios.svg"), plot::svg(&outcomes)?)?;
+    let page = folder.join("RESULTS.md");
+    fs::write(&page, report::markdown(&fs::read_to_string(&page)?, &measured)?)?;
+    if let Some(costs) = report::costs(&measured) {
+        fs::write(folder.join("ratios.svg"), plot::svg(costs)?)?;
+    }
     Ok(())
 }
 
