@@ -33,11 +33,18 @@ pub(super) struct Leaf<K, V> {
 /// next.
 #[derive(Clone)]
 pub(super) struct Branch<K, V> {
-    pub(super) heads: Heads,
-    pub(super) lowest: ArrayVec<K, WIDTH>,
+    /// Stays the same, and shared, while entries below are replaced.
+    pub(super) bounds: Arc<Bounds<K>>,
     pub(super) children: ArrayVec<Node<K, V>, WIDTH>,
     /// Of leaves it is none.
     pub(super) height: u8,
+}
+
+/// What each child of a branch calls lowest.
+#[derive(Clone)]
+pub(super) struct Bounds<K> {
+    pub(super) heads: Heads,
+    pub(super) lowest: ArrayVec<K, WIDTH>,
 }
 
 /// What putting in an entry did to a node.
@@ -98,7 +105,7 @@ impl<K: TreeKey, V: Clone> Node<K, V> {
     fn first_key(&self) -> Option<&K> {
         match self {
             Self::Leaf(leaf) => leaf.entries.first().map(|(key, _)| key),
-            Self::Branch(branch) => branch.lowest.first(),
+            Self::Branch(branch) => branch.bounds.lowest.first(),
         }
     }
 
@@ -205,29 +212,23 @@ impl<K: TreeKey, V: Clone> Leaf<K, V> {
 
 impl<K: TreeKey, V: Clone> Branch<K, V> {
     fn new(lowest: ArrayVec<K, WIDTH>, children: ArrayVec<Node<K, V>, WIDTH>, height: u8) -> Self {
-        Self { heads: Heads::of(lowest.iter()), lowest, children, height }
+        Self { bounds: Arc::new(Bounds::of(lowest)), children, height }
     }
 
     /// The place of the child that has a key, if any has.
     #[inline]
     pub(super) fn place(&self, key: &K) -> usize {
-        match self.search(key) {
+        match self.bounds.search(key) {
             Ok(place) => place,
             Err(place) => place.saturating_sub(1),
         }
     }
 
-    #[inline]
-    fn search(&self, key: &K) -> Result<usize, usize> {
-        self.heads.search(key, |place| &self.lowest[place])
-    }
-
     fn insert(&mut self, key: K, value: V) -> Put<K, V> {
-        let place = match self.search(&key) {
+        let place = match self.bounds.search(&key) {
             Ok(place) => place,
             Err(0) => {
-                self.lowest[0] = key.clone();
-                self.look_again();
+                self.bounds_mut().lower(key.clone());
                 0
             }
             Err(place) => place - 1,
@@ -243,27 +244,21 @@ impl<K: TreeKey, V: Clone> Branch<K, V> {
         }
         let middle = middle(place);
         let mut right = Self::new(
-            self.lowest.drain(middle..).collect(),
+            self.bounds_mut().split_off(middle),
             self.children.drain(middle..).collect(),
             self.height,
         );
-        self.look_again();
         if place < middle {
             self.insert_at(place, lowest, child);
         } else {
             right.insert_at(place - middle, lowest, child);
         }
-        Put::Split(right.lowest[0].clone(), Node::Branch(Arc::new(right)))
+        Put::Split(right.bounds.lowest[0].clone(), Node::Branch(Arc::new(right)))
     }
 
     fn insert_at(&mut self, place: usize, lowest: K, child: Node<K, V>) {
-        let neighbour = self.lowest.first();
-        let is_like_others = neighbour.is_some_and(|it| self.heads.insert(place, &lowest, it));
-        self.lowest.insert(place, lowest);
+        self.bounds_mut().insert(place, lowest);
         self.children.insert(place, child);
-        if !is_like_others {
-            self.look_again();
-        }
     }
 
     fn remove(&mut self, key: &K) -> Option<V> {
@@ -290,17 +285,61 @@ impl<K: TreeKey, V: Clone> Branch<K, V> {
     }
 
     fn take(&mut self, place: usize) -> Node<K, V> {
-        self.lowest.remove(place);
-        if !self.heads.remove(place) {
-            self.look_again();
-        }
+        self.bounds_mut().remove(place);
         self.children.remove(place)
     }
 
     fn merge(&mut self, right: Arc<Self>) {
         let right = Arc::unwrap_or_clone(right);
-        self.lowest.extend(right.lowest);
+        self.bounds_mut().merge(right.bounds);
         self.children.extend(right.children);
+    }
+
+    fn bounds_mut(&mut self) -> &mut Bounds<K> {
+        Arc::make_mut(&mut self.bounds)
+    }
+}
+
+impl<K: TreeKey> Bounds<K> {
+    fn of(lowest: ArrayVec<K, WIDTH>) -> Self {
+        Self { heads: Heads::of(lowest.iter()), lowest }
+    }
+
+    #[inline]
+    fn search(&self, key: &K) -> Result<usize, usize> {
+        self.heads.search(key, |place| &self.lowest[place])
+    }
+
+    /// Makes the first one lower.
+    fn lower(&mut self, lowest: K) {
+        self.lowest[0] = lowest;
+        self.look_again();
+    }
+
+    fn insert(&mut self, place: usize, lowest: K) {
+        let neighbour = self.lowest.first();
+        let is_like_others = neighbour.is_some_and(|it| self.heads.insert(place, &lowest, it));
+        self.lowest.insert(place, lowest);
+        if !is_like_others {
+            self.look_again();
+        }
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.lowest.remove(place);
+        if !self.heads.remove(place) {
+            self.look_again();
+        }
+    }
+
+    fn split_off(&mut self, middle: usize) -> ArrayVec<K, WIDTH> {
+        let right = self.lowest.drain(middle..).collect();
+        self.look_again();
+        right
+    }
+
+    fn merge(&mut self, right: Arc<Self>) {
+        self.lowest.extend(Arc::unwrap_or_clone(right).lowest);
         self.look_again();
     }
 

@@ -41,8 +41,8 @@ fn check<K: TreeKey + std::fmt::Debug, V: Clone>(node: &Node<K, V>, is_root: boo
             leaf.entries.len()
         }
         Node::Branch(branch) => {
-            check_keys(&branch.heads, branch.lowest.iter().collect());
-            assert_eq!(branch.lowest.len(), branch.children.len());
+            check_keys(&branch.bounds.heads, branch.bounds.lowest.iter().collect());
+            assert_eq!(branch.bounds.lowest.len(), branch.children.len());
             assert!(!is_root || branch.children.len() > 1);
             check_bounds(branch);
             branch.children.iter().map(|child| check(child, false)).sum()
@@ -54,11 +54,11 @@ fn check_bounds<K: TreeKey, V: Clone>(branch: &Branch<K, V>) {
     for (place, child) in branch.children.iter().enumerate() {
         assert_eq!(child.height() + 1, branch.height);
         if let Node::Branch(child) = child {
-            assert!(branch.lowest[place] <= child.lowest[0]);
+            assert!(branch.bounds.lowest[place] <= child.bounds.lowest[0]);
         }
         for (key, _) in Iter::from(child, Bound::Unbounded) {
-            assert!(branch.lowest[place] <= *key);
-            assert!(branch.lowest.get(place + 1).is_none_or(|next| key < next));
+            assert!(branch.bounds.lowest[place] <= *key);
+            assert!(branch.bounds.lowest.get(place + 1).is_none_or(|next| key < next));
         }
     }
 }
