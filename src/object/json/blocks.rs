@@ -10,7 +10,6 @@ pub(super) struct Block {
     pub(super) backslashes: u64,
     pub(super) opening: u64,
     pub(super) closing: u64,
-    pub(super) commas: u64,
 }
 
 impl Block {
@@ -34,7 +33,6 @@ impl Block {
             backslashes: places(&lanes, b'\\'),
             opening: places(&brackets, b'{'),
             closing: places(&brackets, b'}'),
-            commas: places(&lanes, b','),
         }
     }
 }
@@ -73,7 +71,6 @@ mod tests {
                     backslashes: bit(byte == b'\\'),
                     opening: bit(matches!(byte, b'{' | b'[')),
                     closing: bit(matches!(byte, b'}' | b']')),
-                    commas: bit(byte == b','),
                 };
                 assert_eq!(Block::of(&bytes), expected, "{byte} at {place}");
                 assert_eq!(

@@ -2,7 +2,6 @@ use std::fmt;
 
 use wide::u8x16;
 
-use super::array::values_in_array;
 use super::{Unfinished, ValueScan};
 
 /// A place in a JSON document, from which it is read on.
@@ -74,12 +73,21 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// How many values come until the array ends whose bracket was just passed, if they are values.
-    pub(super) fn values_left(&mut self) -> Result<usize, Unread> {
-        if self.peek()? == b']' {
+    /// How many values come until the array ends whose bracket was just passed.
+    pub(super) fn values_left(&self) -> Result<usize, Unread> {
+        let mut ahead = Self { at: self.at, ..Self::new(self.json) };
+        if ahead.peek()? == b']' {
             return Ok(0);
         }
-        values_in_array(&self.json.as_bytes()[self.at..]).map_err(|Unfinished| Unread)
+        let mut count = 1;
+        loop {
+            ahead.pass_value()?;
+            if ahead.peek()? == b']' {
+                return Ok(count);
+            }
+            ahead.pass(b',')?;
+            count += 1;
+        }
     }
 
     /// The text whose quote comes next.
@@ -251,8 +259,9 @@ mod tests {
             (" ]", Ok(0)),
             ("1]", Ok(1)),
             (r#"{"a":[1,2]} , "]," ,[[]], null ] "#, Ok(4)),
+            ("1,]", Err(Unread)),
+            ("1 2]", Err(Unread)),
             ("1,2", Err(Unread)),
-            ("", Err(Unread)),
         ] {
             assert_eq!(Cursor::new(array).values_left(), count, "{array}");
         }

@@ -3,7 +3,6 @@
 //!
 //! Of what is passed over, only strings and brackets are understood. Whether that is JSON at all is for its reader to say.
 
-mod array;
 mod blocks;
 mod cursor;
 mod members;

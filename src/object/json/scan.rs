@@ -21,8 +21,8 @@ enum Inside {
 }
 
 /// What one block leaves to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Carried {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Carried {
     /// All bits in a text, none outside.
     text: u64,
     /// The lowest bit right after a backslash that is not escaped itself.
@@ -40,7 +40,7 @@ impl ValueScan {
     /// Stands before the first byte of a value.
     pub(crate) fn beginning_with(byte: u8) -> Self {
         let inside = match byte {
-            b'{' | b'[' => Inside::Brackets(Carried::default()),
+            b'{' | b'[' => Inside::Brackets(Carried { text: 0, escape: 0 }),
             b'"' => Inside::Alone(Alone::BeforeQuote),
             _ => Inside::Word,
         };
@@ -109,13 +109,6 @@ impl Carried {
     /// them has to be blank.
     #[inline]
     fn brackets(&mut self, block: Block, length: usize) -> (u64, u64) {
-        let texts = self.texts(block, length);
-        (block.opening & !texts, block.closing & !texts)
-    }
-
-    /// What of the first `length` bytes of a block is in texts.
-    #[inline]
-    pub(super) fn texts(&mut self, block: Block, length: usize) -> u64 {
         let quotes = if block.backslashes | self.escape == 0 {
             block.quotes
         } else {
@@ -123,7 +116,7 @@ impl Carried {
         };
         let texts = parity_so_far(quotes) ^ self.text;
         self.text = (texts >> (length - 1) & 1).wrapping_neg();
-        texts
+        (block.opening & !texts, block.closing & !texts)
     }
 
     /// The bytes after an odd number of backslashes. Where such a run begins at an even place, its end is found by a
